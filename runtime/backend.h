@@ -1,0 +1,79 @@
+//===- backend.h - what decoding needs of a model -------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The search knows a model only through this interface. Compiled code and the
+// reference evaluator both implement it, so both decode by the same rules.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_BACKEND_H
+#define ATTN_RUNTIME_BACKEND_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// One sentence as the model's encoder takes it: token ids, the end token
+/// included where the source carries one. Never empty (R20 keeps empty
+/// sentences away from the model).
+using TokenIds = std::vector<int32_t>;
+
+/// A step for a set of live hypotheses, "rows". All arrays have `rows`
+/// elements.
+struct StepRequest {
+  int64_t rows = 0;
+  /// The token before: -1 where the decoder starts from a zero vector.
+  const int32_t *tokens = nullptr;
+  /// The number of tokens emitted so far.
+  const int32_t *positions = nullptr;
+  /// The sentence of the batch that the row belongs to. Ascending.
+  const int32_t *sentences = nullptr;
+  /// The row of the step before that this row continues. In the first step of
+  /// a batch: the sentence, whose first states the row starts from.
+  const int32_t *parents = nullptr;
+};
+
+/// What a step yields. The memory belongs to the decoding and stays valid
+/// until its next step.
+struct StepResult {
+  /// [rows, target vocabulary], not normalised.
+  const float *logits = nullptr;
+  /// [rows, memory positions, heads]: the weights of the alignment read, or
+  /// null where the model has none.
+  const float *weights = nullptr;
+  int64_t memoryPositions = 0; ///< of the batch's longest memory.
+  int64_t heads = 1;
+};
+
+/// A batch of encoded sentences that is being decoded. Used by one thread.
+class Decoding {
+public:
+  virtual ~Decoding() = default;
+  /// Advances the rows by one token. False and a message on failure.
+  virtual bool step(const StepRequest &request, StepResult &result,
+                    std::string &error) = 0;
+  /// The memory positions of one sentence (columns of its alignment), 0 where
+  /// the model has no alignment.
+  virtual int64_t memoryLength(int64_t sentence) const = 0;
+};
+
+/// An opened model. Thread-safe: `encode` may be called concurrently.
+class Backend {
+public:
+  virtual ~Backend() = default;
+  /// Runs the encoder over a batch of sentences. Null and a message on failure.
+  virtual std::unique_ptr<Decoding>
+  encode(const std::vector<TokenIds> &sentences, std::string &error) = 0;
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_BACKEND_H

@@ -1,0 +1,75 @@
+//===- compiled_model.h - what generated code hands to the runtime --------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The contract between the code that the compiler generates and the runtime
+// that is linked beside it. It is private to one library: both sides are always
+// built by the same version of the project.
+//
+// A compiled model is three programs over caller-owned buffers:
+//
+//   prepare  once per open model   parameters            -> prepared parameters
+//   encode   once per batch        inputs and lengths    -> memory, first states
+//   step     once per emitted word token, states, memory -> logits, states, weights
+//
+// Every buffer is a dense row-major array. Its extents are products of the
+// numbers in `extents` and of sizes known at compile time; the description says
+// which, so the runtime can allocate everything before it runs anything.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_COMPILED_MODEL_H
+#define ATTN_RUNTIME_COMPILED_MODEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Bumped whenever this header or the description's meaning changes.
+#define ATTN_COMPILED_MODEL_VERSION 1
+
+/// The places of `extents`. `rows` is the number of live hypotheses of all
+/// sentences (in `encode` it equals `sentences`). From `ATTN_EXTENT_AXIS` on
+/// stands one number per axis of the description: the longest sequence of the
+/// batch on that axis.
+enum { ATTN_EXTENT_SENTENCES = 0, ATTN_EXTENT_ROWS = 1, ATTN_EXTENT_AXIS = 2 };
+
+/// Runs a program. `buffers` holds the addresses of the program's buffers in
+/// the order of the description; none may be null and none may overlap an
+/// output. `workspace` has at least as many bytes as `attn_workspace_function`
+/// answers for the same extents, aligned to 64.
+typedef void (*attn_program_function)(const int64_t *extents,
+                                      void *const *buffers, void *workspace);
+
+/// The bytes of workspace that a program needs for the given extents.
+typedef int64_t (*attn_workspace_function)(const int64_t *extents);
+
+struct attn_program {
+  attn_program_function run;
+  attn_workspace_function workspace;
+};
+
+/// One per compiled library, emitted by the compiler under the hidden name
+/// `attn_compiled`.
+struct attn_compiled_model {
+  uint32_t version; ///< ATTN_COMPILED_MODEL_VERSION of the compiler.
+  uint32_t reserved;
+  const char *description;   ///< JSON, UTF-8, see docs/architecture.md.
+  uint64_t description_size; ///< Bytes, without a terminator.
+  const void *weights;       ///< A safetensors file, or null: given on opening.
+  uint64_t weights_size;
+  struct attn_program prepare;
+  struct attn_program encode;
+  struct attn_program step;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ATTN_RUNTIME_COMPILED_MODEL_H
