@@ -12,8 +12,9 @@
 // A compiled model is three programs over caller-owned buffers:
 //
 //   prepare  once per open model   parameters            -> prepared parameters
-//   encode   once per batch        inputs and lengths    -> memory, first states
-//   step     once per emitted word token, states, memory -> logits, states, weights
+//   encode   once per batch        inputs and lengths    -> memory, first
+//   states step     once per emitted word token, states, memory -> logits,
+//   states, weights
 //
 // Every buffer is a dense row-major array. Its extents are products of the
 // numbers in `extents` and of sizes known at compile time; the description says

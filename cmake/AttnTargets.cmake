@@ -1,0 +1,38 @@
+# How the project's libraries and tools are built: everything that uses MLIR
+# links the two shared libraries and nothing static (mixing both registers
+# options and types twice), sees no exceptions and no RTTI, as LLVM is built.
+
+include_guard()
+
+add_library(attn_options INTERFACE)
+target_include_directories(attn_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_compile_options(attn_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
+if(ATTN_SANITIZE)
+  target_compile_options(attn_options INTERFACE -fsanitize=address,undefined
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(attn_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+add_library(attn_mlir INTERFACE)
+target_link_libraries(attn_mlir INTERFACE attn_options MLIR LLVM)
+target_include_directories(attn_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_compile_options(attn_mlir INTERFACE -fno-rtti -fno-exceptions -g0)
+separate_arguments(ATTN_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(attn_mlir INTERFACE ${ATTN_LLVM_DEFINITIONS})
+
+# attn_add_library(NAME SOURCES... [LINK libraries...] [DEPENDS targets...])
+function(attn_add_library name)
+  cmake_parse_arguments(ARG "" "" "LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC attn_mlir ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# attn_add_tool(NAME SOURCES... [LINK libraries...])
+function(attn_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE attn_mlir ${ARG_LINK})
+endfunction()

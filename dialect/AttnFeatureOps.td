@@ -1,0 +1,233 @@
+//===- AttnFeatureOps.td - operations on features ---------*- tablegen -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// These act on the features of each row, position or pair by itself; axes pass
+// through. Elementwise arithmetic is `arith` and `math` on whole values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_FEATURE_OPS
+#define ATTN_DIALECT_FEATURE_OPS
+
+include "AttnBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def BroadcastOp : Attn_Op<"broadcast", [Pure]> {
+  let summary = "repeats a value along axes and trailing features";
+  let description = [{
+    The axes of the operand are a prefix of those of the result (a value per
+    row meets a value per position); `like` gives the sizes of axes that the
+    operand lacks. Its features are a prefix of the result's (`[N] * [N, P]`: a
+    weight per head), or one single element.
+    Constraints: as said (F1); `like` is given exactly if the operand has fewer
+    axes than the result, and has the axes of the result (F2).
+  }];
+  let arguments = (ins Attn_Value:$input, Optional<Attn_Value>:$like);
+  let results = (outs Attn_Value:$result);
+  let assemblyFormat = [{
+    $input (`like` `(` $like^ `:` type($like) `)`)? attr-dict
+    `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def EmbedOp : Attn_Op<"embed", [Pure]> {
+  let summary = "rows of a table, by token";
+  let description = [{
+    `result[..., :] = table[token, :]`; a negative token gives a zero vector.
+    Constraint: the result has the token's axes and the table's row as features (F3).
+  }];
+  let arguments = (ins Attn_Integer:$tokens, Attn_Tensor:$table);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat =
+      "$tokens `,` $table attr-dict `:` type($tokens) `,` type($table) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def LookupOp : Attn_Op<"lookup", [Pure]> {
+  let summary = "an entry of a table, by a computed index";
+  let description = [{
+    `result = table[index, ...]`, the index counted from 0 on the first
+    dimension. An index outside of the table is an error of the whole sentence,
+    never a read (R20). Constraint: the result has the index's axes and the
+    table's remaining dimensions as features (F4).
+  }];
+  let arguments = (ins Attn_Tensor:$table, Attn_Integer:$index);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat =
+      "$table `[` $index `]` attr-dict `:` type($table) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def LinearOp : Attn_Op<"linear", [Pure]> {
+  let summary = "a matrix product with a weight, plus a bias";
+  let description = [{
+    `result[n...] = sum over k... of weight[n..., k...] * input[k...] (+ bias[n...])`:
+    all features of the input are contracted with the last dimensions of the
+    weight. The weight and the bias have no axes. Each element is summed in one
+    order, whatever the number of rows (R13).
+    Constraints: the weight's last dimensions are the input's features and its
+    first are the result's (F5); the bias has the result's features (F6); weight
+    and bias have no axes (F7).
+  }];
+  let arguments = (ins Attn_Number:$input, Attn_Number:$weight,
+                       Optional<Attn_Number>:$bias);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat = [{
+    $input `,` $weight (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
+    `:` type($input) `,` type($weight) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def DotOp : Attn_Op<"dot", [Pure, SameTypeOperands]> {
+  let summary = "a contraction of the last feature";
+  let description = [{
+    `result[...] = sum over p of lhs[..., p] * rhs[..., p]`. A dot score is
+    scaled only where the model says so. Constraint: the result lacks exactly
+    the last feature (F8).
+  }];
+  let arguments = (ins Attn_Tensor:$lhs, Attn_Tensor:$rhs);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat =
+      "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def OuterOp : Attn_Op<"outer", [Pure]> {
+  let summary = "a product that appends the last feature of its second operand";
+  let description = [{
+    `result[g..., r..., p] = lhs[g..., r...] * rhs[g..., p]`: the right operand's features but the
+    last are a prefix of the left's. Constraint: as said (F9).
+  }];
+  let arguments = (ins Attn_Number:$lhs, Attn_Tensor:$rhs);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat =
+      "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def ConcatOp : Attn_Op<"concat", [Pure]> {
+  let summary = "values side by side in the last feature";
+  let description = [{
+    Constraint: operands agree in all but the last feature, which add up (F10).
+  }];
+  let arguments = (ins Variadic<Attn_Tensor>:$inputs);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = "$inputs attr-dict `:` type($inputs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SliceOp : Attn_Op<"slice", [Pure]> {
+  let summary = "a range of the first feature";
+  let description = [{
+    Features `start` (included) to `stop` (excluded) of the first feature
+    dimension. With `drop` the range has one element and the dimension goes
+    away. Constraint: the range lies in the dimension and the result fits (F11).
+  }];
+  let arguments = (ins Attn_Tensor:$input, I64Attr:$start, I64Attr:$stop,
+                       UnitAttr:$drop);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat =
+      "$input `[` $start `:` $stop `]` (`drop` $drop^)? attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def MaxoutOp : Attn_Op<"maxout", [Pure]> {
+  let summary = "the maximum of each k adjacent features";
+  let description = [{
+    `result[..., i] = max over j < pieces of input[..., i * pieces + j]`; NaN if
+    one of them is. Constraint: pieces divide the last feature (F12).
+  }];
+  let arguments = (ins Attn_Tensor:$input, I64Attr:$pieces);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = "$input `pieces` $pieces attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Attn_SameTypeOp<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultType], traits)> {
+  let arguments = (ins Attn_Number:$input);
+  let results = (outs Attn_Number:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+def SigmoidOp : Attn_SameTypeOp<"sigmoid"> {
+  let summary = "1 / (1 + exp(-x)), elementwise";
+}
+def SoftmaxOp : Attn_SameTypeOp<"softmax"> {
+  let summary = "softmax over the last feature";
+  let description = [{ The maximum is subtracted first (R4). Not a read: features are never masked. }];
+}
+def HardmaxOp : Attn_SameTypeOp<"hardmax"> {
+  let summary = "1 at the first of the largest last features, 0 elsewhere (R4)";
+}
+
+def LayerNormOp : Attn_Op<"layer_norm", [Pure]> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias over the last feature";
+  let description = [{
+    The variance is the mean of squared differences. Constraint: weight and bias
+    have the last feature's size (F13).
+  }];
+  let arguments = (ins Attn_Tensor:$input, Attn_Tensor:$weight,
+                       Attn_Tensor:$bias, F64Attr:$epsilon);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = [{
+    $input `weight` `(` $weight `:` type($weight) `)` `bias` `(` $bias `:` type($bias) `)`
+    `epsilon` $epsilon attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def RmsNormOp : Attn_Op<"rms_norm", [Pure]> {
+  let summary = "x / sqrt(mean of x * x + epsilon) * weight over the last feature";
+  let description = [{ Constraint: weight has the last feature's size (F13). }];
+  let arguments = (ins Attn_Tensor:$input, Attn_Tensor:$weight, F64Attr:$epsilon);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = [{
+    $input `weight` `(` $weight `:` type($weight) `)`
+    `epsilon` $epsilon attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def SinusoidOp : Attn_Op<"sinusoid", [Pure]> {
+  let summary = "sines and cosines of a position";
+  let description = [{
+    Element k of the sines is sin(p * 10000^(-k / steps)), of the cosines the
+    cosine of the same, for k below half the size. `interleaved`: sine k at 2k,
+    cosine k at 2k + 1; `halves`: all sines, then all cosines. Constraint: the
+    result appends one even feature to a position without features (F14).
+  }];
+  let arguments = (ins Attn_Value:$position, Attn_LayoutAttr:$layout,
+                       F64Attr:$steps);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat =
+      "$position $layout `steps` $steps attr-dict `:` type($position) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def RotaryOp : Attn_Op<"rotary", [Pure]> {
+  let summary = "rotates pairs of the last feature by angles that grow with the position";
+  let description = [{
+    Pair k of the last feature (size P) turns by p * base^(-2k / P). `interleaved`:
+    elements 2k and 2k + 1 are a pair; `halves`: k and k + P / 2. Constraint: the
+    last feature is even and the position has no features (F15).
+  }];
+  let arguments = (ins Attn_Tensor:$input, Attn_Value:$position,
+                       Attn_LayoutAttr:$layout, F64Attr:$base);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = [{
+    $input `position` `(` $position `:` type($position) `)` $layout `base` $base
+    attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_FEATURE_OPS

@@ -1,0 +1,72 @@
+//===- aligned_buffer.h - memory aligned for vector code ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_ALIGNED_BUFFER_H
+#define ATTN_RUNTIME_ALIGNED_BUFFER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace attn {
+
+/// Bytes that begin at a multiple of 64, zero at first. Never null once
+/// reserved, even for no bytes.
+class AlignedBuffer {
+public:
+  static constexpr size_t alignment = 64;
+
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(size_t size) { reserve(size); }
+  ~AlignedBuffer() { release(); }
+  AlignedBuffer(AlignedBuffer &&other) noexcept { swap(other); }
+  AlignedBuffer &operator=(AlignedBuffer &&other) noexcept {
+    AlignedBuffer(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  void swap(AlignedBuffer &other) noexcept {
+    std::swap(bytes, other.bytes);
+    std::swap(capacity, other.capacity);
+  }
+
+  /// Makes room; what the buffer held is lost where it has to grow. Throws
+  /// std::bad_alloc.
+  void reserve(size_t size) {
+    if (bytes && size <= capacity)
+      return;
+    release();
+    if (size > PTRDIFF_MAX - alignment)
+      throw std::bad_alloc();
+    size_t rounded = (size + alignment - 1) / alignment * alignment;
+    if (!rounded)
+      rounded = alignment;
+    bytes = ::operator new(rounded, std::align_val_t(alignment));
+    capacity = rounded;
+    memset(bytes, 0, rounded);
+  }
+
+  void *data() const { return bytes; }
+  template <typename T> T *as() const { return static_cast<T *>(bytes); }
+
+private:
+  void release() {
+    if (bytes)
+      ::operator delete(bytes, std::align_val_t(alignment));
+    bytes = nullptr;
+    capacity = 0;
+  }
+
+  void *bytes = nullptr;
+  size_t capacity = 0;
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_ALIGNED_BUFFER_H

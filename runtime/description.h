@@ -1,0 +1,124 @@
+//===- description.h - what a compiled model says of itself ---------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The description of docs/architecture.md as structures.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_DESCRIPTION_H
+#define ATTN_RUNTIME_DESCRIPTION_H
+
+#include "runtime/vocabulary.h"
+#include "runtime/weights.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// An axis that sequences lie on: the length of an input, or the length of
+/// another axis divided by a stride and rounded up.
+struct Axis {
+  std::string name;
+  int32_t input = -1; ///< -1: the axis is derived.
+  int32_t of = -1;    ///< An axis before this one.
+  int64_t stride = 1;
+};
+
+/// An input of the encoder.
+struct Input {
+  std::string name;
+  std::string kind = "tokens";
+  int32_t vocabulary = -1;
+  bool end = false; ///< Whether the end token is added to each sentence.
+  int32_t axis = 0;
+};
+
+/// What the decoder emits.
+struct Target {
+  int32_t vocabulary = 0;
+  int32_t start = -1; ///< -1: a zero vector precedes the first token.
+};
+
+/// The read whose weights are reported.
+struct Alignment {
+  int32_t axis = 0;
+  int64_t heads = 1;
+};
+
+/// One dimension of a buffer.
+struct Dimension {
+  enum class Kind { Number, Sentences, Rows, Axis };
+  Kind kind = Kind::Number;
+  int64_t number = 0; ///< The size, or the number of the axis.
+};
+
+enum class BufferRole {
+  Parameter,
+  Prepared,
+  Input,
+  Length,
+  Memory,
+  MemoryLength,
+  InitialState,
+  State,
+  NextState,
+  Token,
+  Position,
+  Sentence,
+  Logits,
+  Weights
+};
+
+/// One buffer of a program.
+struct Buffer {
+  BufferRole role = BufferRole::Parameter;
+  int32_t index = 0;
+  std::string type = "f32";
+  std::vector<Dimension> dims;
+};
+
+using Program = std::vector<Buffer>;
+
+struct Description {
+  std::string model;
+  std::vector<Vocabulary> vocabularies;
+  std::vector<Axis> axes;
+  std::vector<Input> inputs;
+  Target target;
+  std::optional<Alignment> alignment;
+  std::vector<Parameter> parameters;
+  /// Tensors of a weights file that may stay unused, see Weights::bind.
+  std::vector<std::string> ignored;
+  Program prepare;
+  Program encode;
+  Program step;
+
+  /// Which vocabulary hypotheses are made of.
+  const Vocabulary &targetVocabulary() const {
+    return vocabularies[static_cast<size_t>(target.vocabulary)];
+  }
+  /// The length of an axis where inputs have the given lengths.
+  int64_t axisLength(int32_t axis, const int64_t *inputLengths) const;
+};
+
+/// The bytes of an element of a buffer's type, 0 for unknown types.
+size_t bufferTypeSize(std::string_view type);
+
+/// Whether the parts of a description fit each other; if not, a message.
+bool checkDescription(const Description &description, std::string &error);
+
+/// Reads a description and checks it.
+bool parseDescription(std::string_view json, Description &description,
+                      std::string &error);
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_DESCRIPTION_H

@@ -1,0 +1,77 @@
+//===- distribution.h - from logits to log-probabilities ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_DISTRIBUTION_H
+#define ATTN_RUNTIME_DISTRIBUTION_H
+
+#include <cstdint>
+#include <vector>
+
+namespace attn {
+
+/// log(sum(exp(logits))) in double. The order of the additions depends on the
+/// size alone, so a row has one result wherever it stands (R13). NaN where a
+/// logit is NaN or +inf (R20); -inf where every logit is -inf.
+double logSumExp(const float *logits, int64_t size);
+
+/// Changes the logits of a hypothesis before they are normalised (R15).
+class LogitsFilter {
+public:
+  virtual ~LogitsFilter() = default;
+  /// `emitted` is the number of tokens that the hypothesis has.
+  virtual void apply(int64_t emitted, float *logits, int64_t size) const = 0;
+};
+
+/// Bans the end token until enough tokens stand before it.
+class MinimumLength : public LogitsFilter {
+public:
+  MinimumLength(int64_t length, int32_t end) : length(length), end(end) {}
+  void apply(int64_t emitted, float *logits, int64_t size) const override;
+
+private:
+  int64_t length;
+  int32_t end;
+};
+
+/// One way to continue one of a sentence's hypotheses by one token.
+struct Continuation {
+  double total = 0;   ///< S of the hypothesis, this token included.
+  double logprob = 0; ///< of this token.
+  int32_t beam = 0;   ///< The hypothesis, by its rank in the step before.
+  int32_t token = 0;
+
+  /// R16: the larger S, then the lower beam, then the lower token id.
+  bool operator<(const Continuation &other) const {
+    if (total != other.total)
+      return total > other.total;
+    if (beam != other.beam)
+      return beam < other.beam;
+    return token < other.token;
+  }
+};
+
+/// Keeps the best of many continuations.
+class BestContinuations {
+public:
+  explicit BestContinuations(size_t most) : most(most) {}
+
+  /// Offers all continuations of a hypothesis, hypotheses in ascending order.
+  /// Tokens of probability 0 are none. False where there are none at all.
+  bool offer(int32_t beam, double total, const float *logits, int64_t size,
+             double logSum);
+
+  /// The best, in order.
+  std::vector<Continuation> take();
+
+private:
+  size_t most;
+  std::vector<Continuation> heap; ///< The worst on top.
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_DISTRIBUTION_H

@@ -1,0 +1,287 @@
+//===- weights.cpp - give a model's parameters their numbers --------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/weights.h"
+#include "runtime/text.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+namespace attn {
+
+namespace {
+
+/// The elements of a tensor that a slice selects, as runs in file order: a
+/// slice of leading dimensions is a few long runs.
+class SliceRuns {
+public:
+  SliceRuns(const std::vector<int64_t> &shape,
+            const std::vector<std::pair<int64_t, int64_t>> &slice)
+      : shape(shape), slice(slice) {
+    for (size_t d = slice.size(); d < shape.size(); ++d)
+      inner *= shape[d];
+  }
+
+  /// Calls `run(first element, elements)` for each run.
+  template <typename Run> void forEach(Run run) const { visit(0, 0, run); }
+
+private:
+  template <typename Run>
+  void visit(size_t dimension, int64_t at, Run &run) const {
+    if (dimension == slice.size())
+      return run(at * inner, inner);
+    auto [from, to] = slice[dimension];
+    at *= shape[dimension];
+    if (dimension + 1 == slice.size()) {
+      if (to > from)
+        run((at + from) * inner, (to - from) * inner);
+      return;
+    }
+    for (int64_t i = from; i < to; ++i)
+      visit(dimension + 1, at + i, run);
+  }
+
+  const std::vector<int64_t> &shape;
+  const std::vector<std::pair<int64_t, int64_t>> &slice;
+  int64_t inner = 1;
+};
+
+/// Whether `name` is `pattern`, in which `{...}` stands for digits.
+bool matchesPattern(std::string_view pattern, std::string_view name) {
+  while (!pattern.empty()) {
+    size_t close = pattern.find('}');
+    if (pattern[0] == '{' && close != std::string_view::npos) {
+      size_t digits = 0;
+      while (digits < name.size() && name[digits] >= '0' && name[digits] <= '9')
+        ++digits;
+      if (!digits)
+        return false;
+      pattern.remove_prefix(close + 1);
+      name.remove_prefix(digits);
+      continue;
+    }
+    if (name.empty() || name[0] != pattern[0])
+      return false;
+    pattern.remove_prefix(1);
+    name.remove_prefix(1);
+  }
+  return name.empty();
+}
+
+bool isIgnored(const std::vector<std::string> &ignored,
+               const std::string &name) {
+  return std::any_of(ignored.begin(), ignored.end(),
+                     [&](const std::string &pattern) {
+                       return matchesPattern(pattern, name);
+                     });
+}
+
+int64_t elementCount(const std::vector<int64_t> &shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+/// Why a tensor cannot be a parameter; empty where it can.
+std::string checkShape(const Tensor &tensor, const Parameter &parameter) {
+  if (parameter.slice.empty()) {
+    // A foreign tensor may be shaped differently, ours may not.
+    bool fits = parameter.source.empty()
+                    ? tensor.shape == parameter.shape
+                    : tensor.elements == elementCount(parameter.shape);
+    if (fits)
+      return {};
+    return "expected shape " + formatShape(parameter.shape) + ", but got " +
+           formatShape(tensor.shape);
+  }
+  std::vector<int64_t> taken = tensor.shape;
+  if (parameter.slice.size() > tensor.shape.size())
+    return "expected at least " + std::to_string(parameter.slice.size()) +
+           " dimensions, but got shape " + formatShape(tensor.shape);
+  for (size_t d = 0; d < parameter.slice.size(); ++d) {
+    auto [from, to] = parameter.slice[d];
+    if (from < 0 || to < from || to > tensor.shape[d])
+      return "expected dimension " + std::to_string(d) + " to contain [" +
+             std::to_string(from) + ", " + std::to_string(to) +
+             "), but got shape " + formatShape(tensor.shape);
+    taken[d] = to - from;
+  }
+  if (elementCount(taken) != elementCount(parameter.shape))
+    return "expected a slice of shape " + formatShape(parameter.shape) +
+           ", but got " + formatShape(taken);
+  return {};
+}
+
+/// Whether all elements of a tensor are used by the slices given.
+bool isCovered(const Tensor &tensor,
+               const std::vector<const Parameter *> &users) {
+  size_t depth = 0;
+  for (const Parameter *user : users) {
+    if (user->slice.empty())
+      return true;
+    depth = std::max(depth, user->slice.size());
+  }
+  // In units of the dimensions that no slice touches.
+  int64_t unit = 1, units = 1;
+  for (size_t d = 0; d < tensor.shape.size(); ++d)
+    (d < depth ? units : unit) *= tensor.shape[d];
+  if (!tensor.elements)
+    return true;
+  std::vector<bool> used(static_cast<size_t>(units));
+  for (const Parameter *user : users)
+    SliceRuns(tensor.shape, user->slice)
+        .forEach([&](int64_t from, int64_t count) {
+          for (int64_t i = from / unit; i < (from + count) / unit; ++i)
+            used[static_cast<size_t>(i)] = true;
+        });
+  return std::find(used.begin(), used.end(), false) == used.end();
+}
+
+/// The first element that is not finite, or -1.
+int64_t findNonFinite(const float *values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if ((std::bit_cast<uint32_t>(values[i]) & 0x7f800000) == 0x7f800000)
+      return i;
+  return -1;
+}
+
+std::string formatIndex(int64_t element, const std::vector<int64_t> &shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return formatShape(index);
+}
+
+/// Why the numbers of a tensor cannot be used; empty where they can.
+std::string checkNumbers(const Tensor &tensor) {
+  constexpr int64_t chunk = 4096;
+  float values[chunk];
+  for (int64_t from = 0; from < tensor.elements; from += chunk) {
+    int64_t count = std::min(chunk, tensor.elements - from);
+    readTensor(tensor, from, count, values);
+    int64_t bad = findNonFinite(values, count);
+    if (bad >= 0)
+      return "expected finite numbers, but got " + formatNumber(values[bad]) +
+             " at " + formatIndex(from + bad, tensor.shape);
+  }
+  return {};
+}
+
+} // namespace
+
+std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
+                                       const std::vector<Parameter> &parameters,
+                                       const std::vector<std::string> &ignored,
+                                       std::vector<std::string> &problems) {
+  size_t before = problems.size();
+  auto report = [&](const std::string &tensor, const std::string &message) {
+    problems.push_back(file->name() + ": tensor " + quote(tensor) + ": " +
+                       message);
+  };
+
+  std::unordered_map<std::string, std::vector<const Parameter *>> users;
+  std::vector<const std::string *> missing, surplus;
+  for (const Parameter &parameter : parameters) {
+    std::vector<const Parameter *> &same = users[parameter.tensorName()];
+    if (same.empty() && !file->find(parameter.tensorName()))
+      missing.push_back(&parameter.tensorName());
+    same.push_back(&parameter);
+  }
+  for (const Tensor &tensor : file->tensors())
+    if (!users.count(tensor.name) && !isIgnored(ignored, tensor.name))
+      surplus.push_back(&tensor.name);
+
+  // Suggestions cost time for each pair; after this many nobody reads them.
+  constexpr size_t mostSuggestions = 100;
+  size_t suggestions = 0;
+  auto suggest = [&](const std::string &name,
+                     const std::vector<const std::string *> &among) {
+    if (++suggestions > mostSuggestions)
+      return std::string();
+    const std::string *nearest = nearestName(name, among);
+    return nearest ? "; the nearest name is " + quote(*nearest) : std::string();
+  };
+
+  for (const std::string *name : missing) {
+    const Parameter &user = *users[*name].front();
+    report(*name, "expected a tensor of this name for parameter " +
+                      quote(user.name) + " " + formatShape(user.shape) +
+                      ", but got none" + suggest(*name, surplus));
+  }
+  for (const Parameter &parameter : parameters) {
+    const Tensor *tensor = file->find(parameter.tensorName());
+    if (!tensor)
+      continue;
+    if (std::string wrong = checkShape(*tensor, parameter); !wrong.empty())
+      report(tensor->name,
+             wrong + (parameter.source.empty()
+                          ? ""
+                          : ", for parameter " + quote(parameter.name)));
+  }
+  size_t shapeProblems = problems.size();
+  for (const Tensor &tensor : file->tensors()) {
+    auto used = users.find(tensor.name);
+    if (used == users.end()) {
+      if (!isIgnored(ignored, tensor.name))
+        report(tensor.name,
+               "expected only tensors of the model, but got one of shape " +
+                   formatShape(tensor.shape) + " that no parameter uses" +
+                   suggest(tensor.name, missing));
+      continue;
+    }
+    if (!isReadableType(tensor.type)) {
+      report(tensor.name,
+             "expected dtype F32, F16, BF16 or F64, but got " + tensor.type);
+      continue;
+    }
+    if (std::string wrong = checkNumbers(tensor); !wrong.empty())
+      report(tensor.name, wrong);
+    if (shapeProblems == before && !isIgnored(ignored, tensor.name) &&
+        !isCovered(tensor, used->second))
+      report(tensor.name, "expected all of shape " + formatShape(tensor.shape) +
+                              " to be used, but got slices that leave a part");
+  }
+  if (problems.size() != before)
+    return nullptr;
+
+  std::unique_ptr<Weights> weights(new Weights);
+  weights->copies.resize(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor &tensor = *file->find(parameters[i].tensorName());
+    std::vector<std::pair<int64_t, int64_t>> runs;
+    int64_t total = 0;
+    SliceRuns(tensor.shape, parameters[i].slice)
+        .forEach([&](int64_t from, int64_t count) {
+          runs.emplace_back(from, count);
+          total += count;
+        });
+    if (tensor.type == "F32" && runs.size() == 1) {
+      const char *data =
+          tensor.data + static_cast<size_t>(runs[0].first) * sizeof(float);
+      if (reinterpret_cast<uintptr_t>(data) % AlignedBuffer::alignment == 0) {
+        weights->arrays.push_back(reinterpret_cast<const float *>(data));
+        continue;
+      }
+    }
+    AlignedBuffer copy(static_cast<size_t>(total) * sizeof(float));
+    float *to = copy.as<float>();
+    for (auto [from, count] : runs) {
+      readTensor(tensor, from, count, to);
+      to += count;
+    }
+    weights->arrays.push_back(copy.as<float>());
+    weights->copies[i] = std::move(copy);
+  }
+  weights->file = std::move(file);
+  return weights;
+}
+
+} // namespace attn

@@ -1,0 +1,77 @@
+//===- weights.h - give a model's parameters their numbers ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Matches the tensors of a safetensors file with the parameters of a model, by
+// name and shape, and reports everything that does not fit at once. Used when a
+// library is opened and when the compiler embeds weights.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_WEIGHTS_H
+#define ATTN_RUNTIME_WEIGHTS_H
+
+#include "runtime/aligned_buffer.h"
+#include "runtime/safetensors.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attn {
+
+/// What a model needs: `name` in the model, taken from the tensor `source` of
+/// the file.
+struct Parameter {
+  std::string name;
+  std::vector<int64_t> shape;
+  /// The tensor's name; empty: `name`.
+  std::string source;
+  /// Ranges [from, to) of the tensor's leading dimensions; empty: all of it.
+  /// What is taken is read in row-major order in the parameter's shape; without
+  /// a slice and with an own `source` only the number of elements has to agree.
+  std::vector<std::pair<int64_t, int64_t>> slice;
+
+  const std::string &tensorName() const {
+    return source.empty() ? name : source;
+  }
+};
+
+/// The numbers of a model's parameters, as f32.
+class Weights {
+public:
+  /// Null and at least one problem on failure, one for each thing wrong:
+  /// tensors missing, surplus, used in part, misshapen, of a type that cannot
+  /// be read, with numbers that are not finite. `ignored` names tensors that
+  /// may be surplus or used in part; `{i}` in such a name stands for digits.
+  static std::unique_ptr<Weights> bind(std::unique_ptr<Safetensors> file,
+                                       const std::vector<Parameter> &parameters,
+                                       const std::vector<std::string> &ignored,
+                                       std::vector<std::string> &problems);
+
+  /// The dense array of a parameter, aligned to 64 bytes. It lies in the file
+  /// itself where that is possible.
+  const float *data(size_t parameter) const { return arrays[parameter]; }
+
+  /// Forgets the array of a parameter.
+  void release(size_t parameter) {
+    arrays[parameter] = nullptr;
+    copies[parameter] = AlignedBuffer();
+  }
+
+private:
+  Weights() = default;
+
+  std::unique_ptr<Safetensors> file;
+  std::vector<const float *> arrays;
+  std::vector<AlignedBuffer> copies;
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_WEIGHTS_H
