@@ -30,9 +30,17 @@ function(attn_add_library name)
   endif()
 endfunction()
 
+# Gives a tool or test of the sanitizer build its options.
+function(attn_add_sanitizer_options name)
+  if(ATTN_SANITIZE)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
+  endif()
+endfunction()
+
 # attn_add_tool(NAME SOURCES... [LINK libraries...])
 function(attn_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  attn_add_sanitizer_options(${name})
   target_link_libraries(${name} PRIVATE attn_mlir ${ARG_LINK})
 endfunction()

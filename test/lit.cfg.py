@@ -1,0 +1,62 @@
+# How the tests of this folder are run: see CONTRIBUTING.md.
+
+import os
+import shlex
+
+import lit.formats
+
+config.name = "attn"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".attn", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.attn_test_build
+
+# The build's tools come first, then LLVM's (FileCheck, not, mlir-opt, ...).
+config.environment["PATH"] = os.pathsep.join(
+    [config.attn_tools, config.llvm_tools, os.environ["PATH"]]
+)
+config.environment["LC_ALL"] = "C.UTF-8"
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope -dump-input-filter=error"
+
+config.available_features.add(config.build_type)
+compile_flags = []
+if config.sanitize:
+    config.available_features.add("sanitize")
+    compile_flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    config.environment["ASAN_SYMBOLIZER_PATH"] = os.path.join(
+        config.llvm_tools, "llvm-symbolizer"
+    )
+
+
+def command(*words):
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def add_substitution(name, value):
+    config.substitutions.append(("%" + name + r"\b", value.replace("\\", r"\\")))
+
+
+add_substitution("root", command(config.attn_root))
+add_substitution("build", command(config.attn_build))
+add_substitution("python", command(config.python))
+add_substitution("cc", command(config.c_compiler, *compile_flags))
+add_substitution("cxx", command(config.cxx_compiler, "-std=c++20", *compile_flags))
+add_substitution(
+    "check_reference",
+    command(config.python, os.path.join(config.test_source_root, "models", "check_reference.py")),
+)
+
+# Reference data that is not part of the project: beside the checkout, or where
+# ATTN_SHARED says.
+shared = os.path.abspath(
+    os.environ.get("ATTN_SHARED") or os.path.join(config.attn_root, "..", "shared")
+)
+if os.path.isdir(os.path.join(shared, "models")):
+    config.available_features.add("shared")
+    add_substitution("shared", command(shared))
+else:
+    lit_config.note(
+        f"no reference data in {shared}: tests that need it are skipped; "
+        "ATTN_SHARED names another place"
+    )
