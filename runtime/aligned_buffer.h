@@ -9,9 +9,6 @@
 #define ATTN_RUNTIME_ALIGNED_BUFFER_H
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <new>
 #include <utility>
 
 namespace attn {
@@ -38,30 +35,13 @@ public:
 
   /// Makes room; what the buffer held is lost where it has to grow. Throws
   /// std::bad_alloc.
-  void reserve(size_t size) {
-    if (bytes && size <= capacity)
-      return;
-    release();
-    if (size > PTRDIFF_MAX - alignment)
-      throw std::bad_alloc();
-    size_t rounded = (size + alignment - 1) / alignment * alignment;
-    if (!rounded)
-      rounded = alignment;
-    bytes = ::operator new(rounded, std::align_val_t(alignment));
-    capacity = rounded;
-    memset(bytes, 0, rounded);
-  }
+  void reserve(size_t size);
 
   void *data() const { return bytes; }
   template <typename T> T *as() const { return static_cast<T *>(bytes); }
 
 private:
-  void release() {
-    if (bytes)
-      ::operator delete(bytes, std::align_val_t(alignment));
-    bytes = nullptr;
-    capacity = 0;
-  }
+  void release();
 
   void *bytes = nullptr;
   size_t capacity = 0;

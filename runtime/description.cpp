@@ -13,12 +13,12 @@
 
 namespace attn {
 
-int64_t Description::axisLength(int32_t axis,
-                                const int64_t *inputLengths) const {
+int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
+                   const int64_t *inputLengths) {
   const Axis &which = axes[static_cast<size_t>(axis)];
   if (which.input >= 0)
     return inputLengths[which.input];
-  int64_t length = axisLength(which.of, inputLengths);
+  int64_t length = axisLength(axes, which.of, inputLengths);
   return length / which.stride + (length % which.stride != 0);
 }
 

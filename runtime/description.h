@@ -105,9 +105,11 @@ struct Description {
   const Vocabulary &targetVocabulary() const {
     return vocabularies[static_cast<size_t>(target.vocabulary)];
   }
-  /// The length of an axis where inputs have the given lengths.
-  int64_t axisLength(int32_t axis, const int64_t *inputLengths) const;
 };
+
+/// The length of an axis where inputs have the given lengths.
+int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
+                   const int64_t *inputLengths);
 
 /// The bytes of an element of a buffer's type, 0 for unknown types.
 size_t bufferTypeSize(std::string_view type);

@@ -8,6 +8,7 @@
 #ifndef ATTN_RUNTIME_DISTRIBUTION_H
 #define ATTN_RUNTIME_DISTRIBUTION_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -79,6 +79,12 @@ Safetensors::open(const std::string &path, std::vector<std::string> &problems) {
     problems.push_back(error);
     return nullptr;
   }
+  return fromFile(std::move(file), path, problems);
+}
+
+std::unique_ptr<Safetensors>
+Safetensors::fromFile(std::unique_ptr<MappedFile> file, const std::string &path,
+                      std::vector<std::string> &problems) {
   std::unique_ptr<Safetensors> result =
       fromMemory(file->data(), file->size(), path, problems);
   if (result)

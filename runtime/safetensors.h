@@ -52,6 +52,11 @@ public:
   static std::unique_ptr<Safetensors> open(const std::string &path,
                                            std::vector<std::string> &problems);
 
+  /// The same for a file that is mapped already.
+  static std::unique_ptr<Safetensors>
+  fromFile(std::unique_ptr<MappedFile> file, const std::string &path,
+           std::vector<std::string> &problems);
+
   /// Reads a file that lies in memory and stays there. `name` begins each
   /// problem.
   static std::unique_ptr<Safetensors>

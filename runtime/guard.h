@@ -1,0 +1,38 @@
+//===- guard.h - keep exceptions inside the library -----------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_GUARD_H
+#define ATTN_RUNTIME_GUARD_H
+
+#include "runtime/c_api.h"
+
+#include <exception>
+#include <new>
+
+namespace attn {
+
+/// Calls `body`, which returns a pointer or throws; nothing gets out. What it
+/// failed with, it stores itself.
+template <typename Body>
+auto guarded(attn_error *error, Body body) noexcept -> decltype(body()) {
+  clearError(error);
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    setError(error, ATTN_ERROR_MEMORY, "expected enough memory, but got none");
+  } catch (const std::exception &exception) {
+    // std::length_error, for one, is a size that no memory has.
+    setError(error, ATTN_ERROR_INTERNAL, exception.what());
+  } catch (...) {
+    setError(error, ATTN_ERROR_INTERNAL, "unknown exception");
+  }
+  return nullptr;
+}
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_GUARD_H

@@ -1,0 +1,52 @@
+//===- decode_tool.h - the command line of decoding tools -----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What attn-run and attn-eval have in common: the options of decoding, a
+// sentence a line on standard input, results on standard output.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_DECODE_DECODE_TOOL_H
+#define ATTN_TOOLS_DECODE_DECODE_TOOL_H
+
+#include "attn/attn.h"
+#include "tools/decode/option_parser.h"
+
+#include <string>
+
+namespace attn::tool {
+
+/// What the command line says of decoding.
+struct DecodeSettings {
+  attn_decode_options options = attn_default_decode_options();
+  bool normalizeGiven = false;
+  bool alphaGiven = false;
+  bool json = false;
+  bool align = false;
+  bool characters = false;
+  bool outputCharacters = false;
+  std::string forcePath;
+};
+
+/// Adds the options of decoding to a tool's own.
+void addDecodeOptions(OptionParser &parser, DecodeSettings &settings);
+
+/// What belongs at the end of the help of a decoding tool.
+extern const char decodeDetails[];
+
+/// Prints "tool: error: line" for each line of a message.
+void printError(const std::string &tool, const std::string &message);
+
+/// Decodes standard input to standard output. `api` needs the functions that
+/// work on an open model only. Returns the exit status: 0, 1 if a sentence or
+/// everything failed, 2 for options that exclude each other.
+int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
+                  const attn_api &api, const attn_model *model);
+
+} // namespace attn::tool
+
+#endif // ATTN_TOOLS_DECODE_DECODE_TOOL_H

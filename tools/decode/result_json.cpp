@@ -1,0 +1,91 @@
+//===- result_json.cpp - hypotheses as text -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/decode/result_json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace attn::tool {
+
+void appendJsonString(std::string &json, std::string_view text) {
+  json += '"';
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+      json += escaped;
+    } else {
+      json += c;
+    }
+  }
+  json += '"';
+}
+
+template <typename T> static void appendNumber(std::string &json, T value) {
+  if (!std::isfinite(value)) {
+    json += "null";
+    return;
+  }
+  char text[40];
+  auto [end, problem] = std::to_chars(text, text + sizeof(text), value);
+  (void)problem; // 40 bytes hold every number.
+  json.append(text, end);
+}
+
+template <typename T>
+static void appendNumbers(std::string &json, const T *values, size_t count) {
+  json += '[';
+  for (size_t i = 0; i < count; ++i) {
+    if (i)
+      json += ", ";
+    appendNumber(json, values[i]);
+  }
+  json += ']';
+}
+
+void appendJson(std::string &json, const attn_hypothesis &hypothesis,
+                std::string_view text) {
+  json += "{\"text\": ";
+  appendJsonString(json, text);
+  json += ", \"tokens\": [";
+  for (size_t i = 0; i < hypothesis.length; ++i) {
+    if (i)
+      json += ", ";
+    appendJsonString(json, hypothesis.tokens[i]);
+  }
+  json += "], \"score\": ";
+  appendNumber(json, hypothesis.score);
+  json += ", \"logprob\": ";
+  appendNumber(json, hypothesis.logprob);
+  json += ", \"word_logprobs\": ";
+  appendNumbers(json, hypothesis.word_logprobs, hypothesis.emitted);
+  json += ", \"alignment\": [";
+  if (hypothesis.alignment)
+    for (size_t row = 0; row < hypothesis.emitted; ++row) {
+      if (row)
+        json += ", ";
+      appendNumbers(json,
+                    hypothesis.alignment + row * hypothesis.memory_positions,
+                    hypothesis.memory_positions);
+    }
+  json += "], \"finished\": ";
+  json += hypothesis.finished ? "true}" : "false}";
+}
+
+std::string formatFixed(double value) {
+  char text[340];
+  // Adding zero drops the sign of a zero.
+  snprintf(text, sizeof(text), "%.6f", value + 0.0);
+  return text;
+}
+
+} // namespace attn::tool

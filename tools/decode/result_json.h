@@ -1,0 +1,31 @@
+//===- result_json.h - hypotheses as text ---------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_DECODE_RESULT_JSON_H
+#define ATTN_TOOLS_DECODE_RESULT_JSON_H
+
+#include "attn/attn.h"
+
+#include <string>
+#include <string_view>
+
+namespace attn::tool {
+
+/// Appends text in quotes.
+void appendJsonString(std::string &json, std::string_view text);
+
+/// Appends a hypothesis as an object. Numbers read back as they are; one that
+/// is not finite becomes null.
+void appendJson(std::string &json, const attn_hypothesis &hypothesis,
+                std::string_view text);
+
+/// With six decimals.
+std::string formatFixed(double value);
+
+} // namespace attn::tool
+
+#endif // ATTN_TOOLS_DECODE_RESULT_JSON_H
