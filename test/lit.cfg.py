@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 
 import lit.formats
 
@@ -39,12 +40,12 @@ def add_substitution(name, value):
 
 add_substitution("root", command(config.attn_root))
 add_substitution("build", command(config.attn_build))
-add_substitution("python", command(config.python))
+add_substitution("python", command(sys.executable))
 add_substitution("cc", command(config.c_compiler, *compile_flags))
 add_substitution("cxx", command(config.cxx_compiler, "-std=c++20", *compile_flags))
 add_substitution(
     "check_reference",
-    command(config.python, os.path.join(config.test_source_root, "models", "check_reference.py")),
+    command(sys.executable, os.path.join(config.test_source_root, "models", "check_reference.py")),
 )
 
 # Reference data that is not part of the project: beside the checkout, or where

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Compares what a decoding tool prints with a model's reference outputs.
+
+A reference is a file of JSON objects, one a line:
+
+  source              the sentence, as the tool reads it
+  max_length          emitted tokens at most, checked against the two options
+  greedy, greedy_logprob, greedy_finished, greedy_weights
+  target, forced_logprobs     (without a target, the greedy text was forced)
+  beamK_alphaA        hypotheses of width K, `length` normalisation, best first
+
+What a line lacks is not checked. Exit status: 0 if all agrees, 1 if something
+differs, 2 if the tool could not be run.
+"""
+
+import argparse
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+LOGPROB_TOLERANCE = 1e-3
+FORCED_TOLERANCE = 1e-4
+SCORE_TOLERANCE = 1e-4
+WEIGHT_TOLERANCE = 1e-5
+# Hypotheses closer than this in the reference may stand in either order.
+SWAP_DISTANCE = 2e-5
+
+
+class Check:
+    """One run of the tool over all lines, and what came of it."""
+
+    def __init__(self, name):
+        self.name = name
+        self.lines = 0
+        self.differences = []
+        self.deviations = {}
+        self.swaps = 0
+        self.line = None
+
+    def differ(self, message):
+        self.differences.append(f"line {self.line}: {message}")
+
+    def equal(self, what, got, expected):
+        if got != expected:
+            self.differ(f"expected {what} {expected!r}, but got {got!r}")
+        return got == expected
+
+    def near(self, what, got, expected, tolerance, where=""):
+        """Numbers, or lists of them of one length."""
+        if isinstance(expected, list):
+            if not isinstance(got, list) or len(got) != len(expected):
+                count = len(got) if isinstance(got, list) else "none"
+                self.differ(f"expected {len(expected)} {what}{where}, but got {count}")
+                return
+            for index, (g, e) in enumerate(zip(got, expected)):
+                self.near(what, g, e, tolerance, f"{where}[{index}]")
+            return
+        number = isinstance(got, (int, float)) and not isinstance(got, bool)
+        deviation = abs(got - expected) if number else math.inf
+        largest, count, _ = self.deviations.get(what, (0.0, 0, tolerance))
+        if not deviation <= largest:
+            largest = deviation
+        self.deviations[what] = (largest, count + 1, tolerance)
+        if not deviation <= tolerance:
+            self.differ(f"expected {what}{where} {expected}, but got {got}")
+
+    def summary(self):
+        lines = len({difference.split(":")[0] for difference in self.differences})
+        parts = [f"{self.lines - lines} of {self.lines} lines agree"]
+        for what, (largest, count, tolerance) in self.deviations.items():
+            parts.append(f"{what}: {largest:.2g} at most of {tolerance:g} over {count}")
+        if self.swaps:
+            parts.append(f"{self.swaps} near ties swapped")
+        return f"{self.name}: " + "; ".join(parts)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--reference", required=True, help="the file of references")
+    parser.add_argument(
+        "--run",
+        required=True,
+        metavar="COMMAND",
+        help="the tool with its model and fixed options, as one shell-quoted word",
+    )
+    parser.add_argument("--max-length-factor", type=float, default=2.0, metavar="F")
+    parser.add_argument("--max-length-offset", type=int, default=12, metavar="N")
+    parser.add_argument(
+        "--checks",
+        metavar="LIST",
+        help="which of greedy, forced, beam5_alpha1, ... to do (default: all that "
+        "the reference has)",
+    )
+    parser.add_argument(
+        "--lines", default=":", metavar="FROM:TO", help="a range of lines, counted from 0"
+    )
+    parser.add_argument("--show", type=int, default=5, help="differences to print")
+    return parser.parse_args()
+
+
+def select_lines(text):
+    match = re.fullmatch(r"(\d*):(\d*)", text)
+    if not match:
+        sys.exit(f"error: expected --lines FROM:TO, but got '{text}'")
+    first, last = (int(group) if group else None for group in match.groups())
+    return slice(first, last)
+
+
+def run_tool(command, sources):
+    """The tool's answers, one object a source."""
+    text = "".join(source + "\n" for source in sources)
+    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    if done.returncode < 0 or (done.returncode != 0 and not done.stdout):
+        fail(f"exit status {done.returncode}", command)
+    answers = done.stdout.splitlines()
+    if len(answers) != len(sources):
+        fail(f"expected {len(sources)} lines of output, but got {len(answers)}", command)
+    try:
+        return [json.loads(answer) for answer in answers], done.returncode
+    except json.JSONDecodeError as error:
+        fail(f"output is not JSON: {error}", command)
+
+
+def fail(message, command):
+    print(f"error: {message}\nnote: from {shlex.join(command)}", file=sys.stderr)
+    sys.exit(2)
+
+
+def check_consistent(check, hypothesis, alpha):
+    """R15: word scores sum to the log-probability, which is what is normalised."""
+    words = hypothesis.get("word_logprobs")
+    if not isinstance(words, list) or not words:
+        check.differ(f"no word_logprobs in {hypothesis}")
+        return
+    check.near("sums", sum(words), hypothesis["logprob"], SCORE_TOLERANCE)
+    normalised = hypothesis["logprob"] / len(words) ** alpha
+    check.near("normalised", hypothesis["score"], normalised, SCORE_TOLERANCE)
+
+
+def check_greedy(check, hypotheses, reference):
+    hypothesis = hypotheses[0]
+    if not check.equal("text", hypothesis["text"], reference["greedy"]):
+        return
+    check.near("logprob", hypothesis["logprob"], reference["greedy_logprob"], LOGPROB_TOLERANCE)
+    check_consistent(check, hypothesis, alpha=0)
+    if "greedy_finished" in reference:
+        check.equal("finished", hypothesis["finished"], reference["greedy_finished"])
+    if "greedy_weights" in reference:
+        weights = reference["greedy_weights"]
+        check.near("weights", hypothesis.get("alignment"), weights, WEIGHT_TOLERANCE)
+
+
+def check_forced(check, hypotheses, reference):
+    hypothesis = hypotheses[0]
+    if "target" in reference:
+        check.equal("text", hypothesis["text"], reference["target"])
+    words = reference["forced_logprobs"]
+    check.near("word logprobs", hypothesis["word_logprobs"], words, FORCED_TOLERANCE)
+    check_consistent(check, hypothesis, alpha=0)
+
+
+def match_near_ties(got, expected):
+    """`got` in the order of `expected`, where only near ties changed places."""
+    ordered = list(got)
+    first = 0
+    while first < len(expected):
+        last = first + 1
+        while (
+            last < len(expected)
+            and abs(expected[last]["score"] - expected[last - 1]["score"]) < SWAP_DISTANCE
+        ):
+            last += 1
+        texts = [hypothesis["text"] for hypothesis in expected[first:last]]
+        group = ordered[first:last]
+        if sorted(texts) == sorted(hypothesis["text"] for hypothesis in group):
+            group.sort(key=lambda hypothesis: texts.index(hypothesis["text"]))
+            ordered[first:last] = group
+        first = last
+    return ordered
+
+
+def check_beam(check, hypotheses, expected, alpha):
+    if len(hypotheses) != len(expected):
+        check.differ(f"expected {len(expected)} hypotheses, but got {len(hypotheses)}")
+        return
+    ordered = match_near_ties(hypotheses, expected)
+    check.swaps += ordered != hypotheses
+    for rank, (hypothesis, reference) in enumerate(zip(ordered, expected)):
+        if not check.equal(f"text {rank}", hypothesis["text"], reference["text"]):
+            continue
+        check.near("score", hypothesis["score"], reference["score"], SCORE_TOLERANCE)
+        if "logprob" in reference:
+            logprob = reference["logprob"]
+            check.near("logprob", hypothesis["logprob"], logprob, LOGPROB_TOLERANCE)
+        if "finished" in reference:
+            check.equal(f"finished {rank}", hypothesis["finished"], reference["finished"])
+        check_consistent(check, hypothesis, alpha)
+
+
+def each_line(check, lines, answers, first, compare):
+    for index, (reference, answer) in enumerate(zip(lines, answers)):
+        check.line = first + index + 1
+        check.lines += 1
+        hypotheses = answer.get("hypotheses")
+        if not hypotheses:
+            check.differ(f"no hypotheses in {answer}")
+            continue
+        try:
+            compare(check, hypotheses, reference)
+        except (KeyError, TypeError) as error:
+            check.differ(f"{type(error).__name__} {error} in {answer}")
+
+
+def main():
+    arguments = parse_arguments()
+    with open(arguments.reference, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    selection = select_lines(arguments.lines)
+    first = selection.start or 0
+    lines = lines[selection]
+    if not lines:
+        sys.exit("error: no lines are selected")
+
+    factor, offset = arguments.max_length_factor, arguments.max_length_offset
+    for line in lines:
+        length = math.floor(factor * len(line["source"].split())) + offset
+        if line.get("max_length", length) != length:
+            sys.exit(
+                f"error: the reference has max_length {line['max_length']} for "
+                f"'{line['source']}', but {factor} and {offset} give {length}"
+            )
+    command = shlex.split(arguments.run) + ["--json"]
+    limits = ["--max-length-factor", f"{factor:g}", "--max-length-offset", str(offset)]
+    sources = [line["source"] for line in lines]
+
+    available = [key for key in ("greedy", "forced") if any(k.startswith(key) for k in lines[0])]
+    available += sorted(key for key in lines[0] if re.fullmatch(r"beam\d+_alpha[\d.]+", key))
+    names = arguments.checks.split(",") if arguments.checks else available
+    for name in names:
+        if name not in available:
+            sys.exit(f"error: the reference has {', '.join(available)}, but not '{name}'")
+
+    failed = False
+    for name in names:
+        check = Check(name)
+        if name == "greedy":
+            answers, status = run_tool(command + limits, sources)
+            each_line(check, lines, answers, first, check_greedy)
+        elif name == "forced":
+            with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as targets:
+                for line in lines:
+                    targets.write(line.get("target", line["greedy"]) + "\n")
+                targets.flush()
+                answers, status = run_tool(command + ["--force", targets.name], sources)
+            each_line(check, lines, answers, first, check_forced)
+        else:
+            beam, alpha = re.fullmatch(r"beam(\d+)_alpha([\d.]+)", name).groups()
+            options = ["--beam", beam, "--nbest", beam, "--normalize", "length", "--alpha", alpha]
+            answers, status = run_tool(command + limits + options, sources)
+            each_line(
+                check,
+                lines,
+                answers,
+                first,
+                lambda check, hypotheses, line: check_beam(
+                    check, hypotheses, line[name], float(alpha)
+                ),
+            )
+        if status:
+            check.line = "-"
+            check.differ(f"the tool ended with status {status}")
+        print(check.summary(), flush=True)
+        for difference in check.differences[: arguments.show]:
+            print(f"  {difference}")
+        if len(check.differences) > arguments.show:
+            print(f"  and {len(check.differences) - arguments.show} more")
+        failed |= bool(check.differences)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
