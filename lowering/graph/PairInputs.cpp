@@ -1,0 +1,99 @@
+//===- PairInputs.cpp - building operations over pairs --------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/graph/PairInputs.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+unsigned PairInputList::add(Value value, AffineMap map) {
+  for (unsigned i = 0; i < values.size(); ++i)
+    if (values[i] == value && maps[i] == map)
+      return i;
+  values.push_back(value);
+  maps.push_back(map);
+  return values.size() - 1;
+}
+
+ArrayAttr PairInputList::getMaps(MLIRContext *context) const {
+  return Builder(context).getAffineMapArrayAttr(maps);
+}
+
+SmallVector<Type>
+PairInputList::getRegionArgumentTypes(MLIRContext *context) const {
+  SmallVector<Type> types;
+  for (auto [value, map] : llvm::zip(values, maps))
+    types.push_back(getSliceType(value.getType(), map.getNumResults()));
+  types.append(NumPositionArguments, IntegerType::get(context, 32));
+  return types;
+}
+
+BlockArgument attn::getPositionArgument(Block &block, PositionArgument which) {
+  return block.getArgument(block.getNumArguments() - NumPositionArguments +
+                           which);
+}
+
+void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
+                           PairInputList &inputs) {
+  MLIRContext *context = op->getContext();
+  Block &source = from.front();
+  Block *block = new Block();
+  to.push_back(block);
+  for (Type type : inputs.getRegionArgumentTypes(context))
+    block->addArgument(type, op->getLoc());
+
+  IRMapping mapping;
+  for (auto [index, input] : llvm::enumerate(op.getInputs()))
+    mapping.map(source.getArgument(index),
+                block->getArgument(
+                    inputs.add(input, op.getIndexingMap(index))));
+  for (unsigned i = 0; i < NumPositionArguments; ++i)
+    mapping.map(getPositionArgument(source, PositionArgument(i)),
+                getPositionArgument(*block, PositionArgument(i)));
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  for (Operation &inner : source)
+    builder.clone(inner, mapping);
+}
+
+void attn::dropUnusedInputs(PairOpInterface op) {
+  SmallVector<Region *> regions = op.getPairRegions();
+  SmallVector<Value> inputs(op.getInputs());
+  SmallVector<AffineMap> maps;
+  for (unsigned i = 0; i < inputs.size(); ++i)
+    maps.push_back(op.getIndexingMap(i));
+
+  auto isUsed = [&](unsigned index) {
+    return llvm::any_of(regions, [&](Region *region) {
+      return !region->getArgument(index).use_empty();
+    });
+  };
+  auto isOnlyKey = [&](unsigned index) {
+    for (unsigned i = 0; i < inputs.size(); ++i)
+      if (i != index && maps[i].isFunctionOfDim(PairOpInterface::Key))
+        return false;
+    return maps[index].isFunctionOfDim(PairOpInterface::Key);
+  };
+
+  for (unsigned index = inputs.size(); index-- > 0;) {
+    // An equal input before this one takes its place.
+    for (unsigned earlier = 0; earlier < index; ++earlier)
+      if (inputs[earlier] == inputs[index] && maps[earlier] == maps[index]) {
+        for (Region *region : regions)
+          region->getArgument(index).replaceAllUsesWith(
+              region->getArgument(earlier));
+        break;
+      }
+    if (isUsed(index) || isOnlyKey(index))
+      continue;
+    for (Region *region : regions)
+      region->eraseArgument(index);
+    inputs.erase(inputs.begin() + index);
+    maps.erase(maps.begin() + index);
+  }
+  op.getInputsMutable().assign(inputs);
+  op.setIndexingMapsAttr(Builder(op->getContext()).getAffineMapArrayAttr(maps));
+}
