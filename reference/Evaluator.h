@@ -1,0 +1,92 @@
+//===- Evaluator.h - evaluates attn IR from its definition ----*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The oracle of every pass and back end: plain loops in double precision, no
+// lowering, fused or not. An operation without a meaning here is an error that
+// names it, as are a table read outside of its range (R20) and sizes that
+// contradict each other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_REFERENCE_EVALUATOR_H
+#define ATTN_REFERENCE_EVALUATOR_H
+
+#include "dialect/Attn.h"
+#include "reference/Tensor.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::attn::reference {
+
+/// The parameters of a model, by path.
+using Parameters = llvm::StringMap<Tensor>;
+
+/// What every `attn.past` of a decoder remembers of the hypotheses.
+class Histories {
+public:
+  /// Before a step: its row r continues row `parents[r]` of the step before.
+  void reorder(ArrayRef<int64_t> parents);
+
+  /// The values of every row of the step so far, oldest first.
+  std::vector<std::vector<double>> &of(Operation *past) { return rows[past]; }
+
+private:
+  llvm::DenseMap<Operation *, std::vector<std::vector<double>>> rows;
+};
+
+/// What an evaluation knows besides its arguments, and why it failed.
+struct Environment {
+  const Parameters *parameters = nullptr; ///< For `attn.get_parameter`.
+  Histories *histories = nullptr;         ///< For `attn.past`.
+  std::string error;
+  /// Scores of which some pair has none, and why. They are NaN, and an error
+  /// only where they are readable (R2).
+  llvm::DenseMap<Value, std::string> missingScores;
+};
+
+/// Evaluates a block; gives the operands of its terminator.
+FailureOr<SmallVector<Tensor>>
+evaluate(Block &block, ArrayRef<Tensor> arguments, Environment &environment);
+
+/// What an encoder shows of a batch of sentences.
+struct Encoded {
+  SmallVector<Tensor> memory;
+  SmallVector<Tensor> lengths; ///< One per memory axis.
+  SmallVector<Tensor> initial; ///< The states that do not start as zeros.
+};
+
+/// Runs an encoder on its inputs and the lengths of the input axes.
+FailureOr<Encoded> encode(EncoderOp encoder, ArrayRef<Tensor> inputs,
+                          ArrayRef<Tensor> lengths, Environment &environment);
+
+/// The states before the first step, one row per sentence.
+SmallVector<Tensor> getFirstStates(DecoderOp decoder, const Encoded &encoded,
+                                   int64_t numSentences);
+
+/// What a step yields for its rows.
+struct Step {
+  Tensor logits;
+  SmallVector<Tensor> states;
+  std::optional<Tensor> weights;
+};
+
+/// Runs one step of a decoder. `tokens`, `positions` and `sentences` are one
+/// i32 per row. The histories of the environment, if there are any, have been
+/// reordered.
+FailureOr<Step> step(DecoderOp decoder, const Tensor &tokens,
+                     const Tensor &positions, const Tensor &sentences,
+                     const Encoded &encoded, ArrayRef<Tensor> states,
+                     Environment &environment);
+
+} // namespace mlir::attn::reference
+
+#endif // ATTN_REFERENCE_EVALUATOR_H
