@@ -14,6 +14,7 @@ differs, 2 if the tool could not be run.
 """
 
 import argparse
+import functools
 import json
 import math
 import re
@@ -21,6 +22,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 LOGPROB_TOLERANCE = 1e-3
 FORCED_TOLERANCE = 1e-4
@@ -78,6 +80,13 @@ class Check:
         return f"{self.name}: " + "; ".join(parts)
 
 
+class ToolError(Exception):
+    """The tool failed, or what it printed is not what it should print."""
+
+    def __init__(self, message, command):
+        super().__init__(f"{message}\nnote: from {shlex.join(command)}")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -100,6 +109,7 @@ def parse_arguments():
     parser.add_argument(
         "--lines", default=":", metavar="FROM:TO", help="a range of lines, counted from 0"
     )
+    parser.add_argument("--jobs", type=int, default=1, help="runs of the tool at a time")
     parser.add_argument("--show", type=int, default=5, help="differences to print")
     return parser.parse_args()
 
@@ -112,24 +122,37 @@ def select_lines(text):
     return slice(first, last)
 
 
-def run_tool(command, sources):
-    """The tool's answers, one object a source."""
-    text = "".join(source + "\n" for source in sources)
-    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-    if done.returncode < 0 or (done.returncode != 0 and not done.stdout):
-        fail(f"exit status {done.returncode}", command)
+def run_tool(command, lines, jobs, force=False):
+    """The tool's answers, one object a line, from `jobs` runs that share the lines."""
+    size = math.ceil(len(lines) / jobs)
+    parts = [lines[first : first + size] for first in range(0, len(lines), size)]
+    with ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(lambda part: run_part(command, part, force), parts))
+    return [answer for answers in results for answer in answers]
+
+
+def run_part(command, lines, force):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as targets:
+        if force:
+            targets.writelines(line.get("target", line["greedy"]) + "\n" for line in lines)
+            targets.flush()
+            command = command + ["--force", targets.name]
+        sources = "".join(line["source"] + "\n" for line in lines)
+        try:
+            done = subprocess.run(
+                command, input=sources, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            )
+        except OSError as error:
+            raise ToolError(error, command) from error
+    if done.returncode:
+        raise ToolError(f"status {done.returncode}", command)
     answers = done.stdout.splitlines()
-    if len(answers) != len(sources):
-        fail(f"expected {len(sources)} lines of output, but got {len(answers)}", command)
+    if len(answers) != len(lines):
+        raise ToolError(f"expected {len(lines)} lines, but got {len(answers)}", command)
     try:
-        return [json.loads(answer) for answer in answers], done.returncode
+        return [json.loads(answer) for answer in answers]
     except json.JSONDecodeError as error:
-        fail(f"output is not JSON: {error}", command)
-
-
-def fail(message, command):
-    print(f"error: {message}\nnote: from {shlex.join(command)}", file=sys.stderr)
-    sys.exit(2)
+        raise ToolError(f"output is not JSON: {error}", command) from error
 
 
 def check_consistent(check, hypothesis, alpha):
@@ -185,7 +208,8 @@ def match_near_ties(got, expected):
     return ordered
 
 
-def check_beam(check, hypotheses, expected, alpha):
+def check_beam(check, hypotheses, reference, name, alpha):
+    expected = reference[name]
     if len(hypotheses) != len(expected):
         check.differ(f"expected {len(expected)} hypotheses, but got {len(hypotheses)}")
         return
@@ -237,7 +261,6 @@ def main():
             )
     command = shlex.split(arguments.run) + ["--json"]
     limits = ["--max-length-factor", f"{factor:g}", "--max-length-offset", str(offset)]
-    sources = [line["source"] for line in lines]
 
     available = [key for key in ("greedy", "forced") if any(k.startswith(key) for k in lines[0])]
     available += sorted(key for key in lines[0] if re.fullmatch(r"beam\d+_alpha[\d.]+", key))
@@ -249,32 +272,20 @@ def main():
     failed = False
     for name in names:
         check = Check(name)
-        if name == "greedy":
-            answers, status = run_tool(command + limits, sources)
-            each_line(check, lines, answers, first, check_greedy)
-        elif name == "forced":
-            with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as targets:
-                for line in lines:
-                    targets.write(line.get("target", line["greedy"]) + "\n")
-                targets.flush()
-                answers, status = run_tool(command + ["--force", targets.name], sources)
-            each_line(check, lines, answers, first, check_forced)
-        else:
+        options, compare = limits, check_greedy
+        if name == "forced":
+            options, compare = [], check_forced
+        elif name != "greedy":
             beam, alpha = re.fullmatch(r"beam(\d+)_alpha([\d.]+)", name).groups()
-            options = ["--beam", beam, "--nbest", beam, "--normalize", "length", "--alpha", alpha]
-            answers, status = run_tool(command + limits + options, sources)
-            each_line(
-                check,
-                lines,
-                answers,
-                first,
-                lambda check, hypotheses, line: check_beam(
-                    check, hypotheses, line[name], float(alpha)
-                ),
-            )
-        if status:
-            check.line = "-"
-            check.differ(f"the tool ended with status {status}")
+            options = limits + ["--beam", beam, "--nbest", beam]
+            options += ["--normalize", "length", "--alpha", alpha]
+            compare = functools.partial(check_beam, name=name, alpha=float(alpha))
+        try:
+            answers = run_tool(command + options, lines, arguments.jobs, name == "forced")
+        except ToolError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        each_line(check, lines, answers, first, compare)
         print(check.summary(), flush=True)
         for difference in check.differences[: arguments.show]:
             print(f"  {difference}")
