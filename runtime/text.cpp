@@ -122,7 +122,7 @@ const std::string *nearestName(std::string_view name,
   if (name.size() > longest)
     return nullptr;
   const std::string *nearest = nullptr;
-  size_t limit = std::max<size_t>(name.size() / 3, 1);
+  size_t limit = name.size() < 4 ? 1 : std::max<size_t>(name.size() / 3, 2);
   size_t count = std::min(names.size(), most);
   for (size_t i = 0; i < count; ++i) {
     if (names[i]->size() > longest)

@@ -161,6 +161,7 @@ bool LineReader::next(bool characters, Line &line) {
 /// Sentences as the C interface takes them.
 class Sentences {
 public:
+  /// Refers to the line's tokens.
   void add(const Line &line) {
     std::vector<const char *> &words = all.emplace_back();
     for (const std::string &token : line.tokens)
@@ -247,14 +248,15 @@ std::string Runner::joinTokens(const attn_hypothesis &hypothesis) const {
 
 bool Runner::run(const std::vector<Line> &lines,
                  const std::vector<Line> &targets) {
+  // What is wrong already takes its place with an empty sentence.
+  static const Line empty;
   Sentences sources, forced;
   for (size_t i = 0; i < lines.size(); ++i) {
     bool wrong = !lines[i].error.empty() ||
                  (!targets.empty() && !targets[i].error.empty());
-    // What is wrong already takes its place with an empty sentence.
-    sources.add(wrong ? Line() : lines[i]);
+    sources.add(wrong ? empty : lines[i]);
     if (!targets.empty())
-      forced.add(wrong ? Line() : targets[i]);
+      forced.add(wrong ? empty : targets[i]);
   }
   Results results =
       decode(sources.view(), targets.empty() ? nullptr : &forced.view());

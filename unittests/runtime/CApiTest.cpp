@@ -1,0 +1,469 @@
+//===- CApiTest.cpp - the C interface over a small model ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/attn.h"
+#include "runtime/compiled_backend.h"
+#include "runtime/compiled_model.h"
+#include "unittests/runtime/test_files.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+extern "C" const attn_api *attn_model_fake(void);
+extern "C" __attribute__((visibility("hidden")))
+const attn_compiled_model attn_compiled;
+
+using namespace attn;
+using namespace attn::test;
+
+namespace {
+
+std::string fakeWeights() {
+  std::vector<float> table;
+  for (int i = 0; i < 49; ++i)
+    table.push_back(static_cast<float>(i * 37 % 23) / 11.5f);
+  return makeSafetensors("{\"table\": {\"dtype\": \"F32\", \"shape\": [7, 7], "
+                         "\"data_offsets\": [0, 196]}}",
+                         floatBytes(table));
+}
+
+/// Sentences of a test: words separated by spaces.
+class Words {
+public:
+  Words(const std::vector<std::string> &lines) {
+    for (const std::string &line : lines) {
+      std::vector<std::string> &own = texts.emplace_back();
+      for (size_t at = 0; at < line.size();) {
+        size_t space = std::min(line.find(' ', at), line.size());
+        own.push_back(line.substr(at, space - at));
+        at = space + 1;
+      }
+    }
+    for (const std::vector<std::string> &own : texts) {
+      std::vector<const char *> &to = pointers.emplace_back();
+      for (const std::string &word : own)
+        to.push_back(word.c_str());
+    }
+    for (const std::vector<const char *> &own : pointers) {
+      lengths.push_back(own.size());
+      tokens.push_back(own.data());
+    }
+    view = {sizeof(view), tokens.size(), lengths.data(), tokens.data(),
+            nullptr};
+  }
+  Words(const Words &) = delete;
+
+  attn_sentences view;
+
+private:
+  std::vector<std::vector<std::string>> texts;
+  std::vector<std::vector<const char *>> pointers;
+  std::vector<size_t> lengths;
+  std::vector<const char *const *> tokens;
+};
+
+class CApi : public testing::Test {
+protected:
+  using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
+
+  void SetUp() override {
+    TemporaryFile weights(fakeWeights());
+    attn_open_options open = attn_default_open_options();
+    open.weights_path = weights.path.c_str();
+    model = api->open(&open, &error);
+    ASSERT_TRUE(model) << error.message;
+    // The file is deleted here: what is open stays open.
+  }
+  void TearDown() override {
+    api->close(model);
+    api->clear_error(&error);
+  }
+  Results decode(const std::vector<std::string> &lines) {
+    Words words(lines);
+    return Results(api->decode(model, &words.view, &options, &error),
+                   api->free_results);
+  }
+  void expectFailure(attn_status status, const char *message) {
+    Words words({"a"});
+    EXPECT_FALSE(api->decode(model, &words.view, &options, &error));
+    EXPECT_EQ(error.status, status);
+    EXPECT_STREQ(error.message, message);
+  }
+
+  const attn_api *api = attn_model_fake();
+  attn_error error = ATTN_ERROR_INIT;
+  attn_model *model = nullptr;
+  attn_decode_options options = attn_default_decode_options();
+};
+
+const std::vector<std::string> lines = {"a b c", "b",       "c c a b zebra a",
+                                        "",      "a a a a", "c b"};
+
+/// Whether two results are the same to the bit.
+void expectSame(const attn_api *api, const attn_results *a, size_t i,
+                const attn_results *b, size_t j) {
+  ASSERT_EQ(api->result(a, i)->hypothesis_count,
+            api->result(b, j)->hypothesis_count);
+  for (size_t rank = 0; rank < api->result(a, i)->hypothesis_count; ++rank) {
+    const attn_hypothesis *x = api->hypothesis(a, i, rank);
+    const attn_hypothesis *y = api->hypothesis(b, j, rank);
+    ASSERT_EQ(x->emitted, y->emitted);
+    ASSERT_EQ(x->length, y->length);
+    ASSERT_EQ(x->memory_positions, y->memory_positions);
+    for (size_t t = 0; t < x->length; ++t) {
+      EXPECT_EQ(x->ids[t], y->ids[t]);
+      EXPECT_STREQ(x->tokens[t], y->tokens[t]);
+    }
+    for (size_t t = 0; t < x->emitted; ++t)
+      EXPECT_EQ(x->word_logprobs[t], y->word_logprobs[t]);
+    for (size_t t = 0; t < x->emitted * x->memory_positions; ++t)
+      EXPECT_EQ(x->alignment[t], y->alignment[t]);
+    EXPECT_EQ(x->score, y->score);
+    EXPECT_EQ(x->logprob, y->logprob);
+    EXPECT_EQ(x->finished, y->finished);
+  }
+}
+
+TEST_F(CApi, DescribesTheModel) {
+  EXPECT_EQ(api->version, static_cast<uint32_t>(ATTN_API_VERSION));
+  EXPECT_EQ(api->struct_size, sizeof(attn_api));
+  EXPECT_STREQ(api->name(), "fake");
+  EXPECT_EQ(api->has_weights(), 0);
+  const attn_model_info *info = api->info(model);
+  EXPECT_STREQ(info->name, "fake");
+  EXPECT_EQ(info->has_encoder, 1);
+  EXPECT_EQ(info->has_alignment, 1);
+  EXPECT_EQ(info->source_has_end, 1);
+  EXPECT_EQ(info->parameter_count, 49u);
+  EXPECT_EQ(info->vocabulary_count, 2u);
+  const attn_vocabulary *target =
+      api->vocabulary(model, static_cast<size_t>(info->target_vocabulary));
+  EXPECT_STREQ(target->name, "target");
+  EXPECT_EQ(target->size, 7u);
+  EXPECT_STREQ(target->tokens[5], "ก");
+  EXPECT_EQ(target->end, 1);
+  EXPECT_EQ(target->unknown, -1);
+  EXPECT_FALSE(api->vocabulary(model, 2));
+}
+
+TEST_F(CApi, ResultsDoNotDependOnTheBatch) {
+  options.want_alignment = 1;
+  for (size_t beam : {1, 4}) {
+    options.beam = options.nbest = beam;
+    options.batch_size = 32;
+    Results together = decode(lines);
+    ASSERT_TRUE(together) << error.message;
+    ASSERT_EQ(api->result_count(together.get()), lines.size());
+    options.batch_size = 2;
+    Results pairs = decode(lines);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      expectSame(api, together.get(), i, pairs.get(), i);
+      Results alone = decode({lines[i]});
+      expectSame(api, together.get(), i, alone.get(), 0);
+      const attn_hypothesis *best = api->hypothesis(alone.get(), 0, 0);
+      for (size_t t = 0; t < best->emitted * best->memory_positions; ++t)
+        EXPECT_FALSE(std::isnan(best->alignment[t]));
+    }
+  }
+}
+
+TEST_F(CApi, StatesFollowTheirHypotheses) {
+  // Were states of a beam mixed up, the words' scores would not be those of the
+  // same target alone.
+  options.beam = options.nbest = 6;
+  options.normalization = ATTN_NORMALIZE_LENGTH;
+  options.want_alignment = 1;
+  Results found = decode(lines);
+  ASSERT_TRUE(found);
+  attn_decode_options forced = attn_default_decode_options();
+  forced.normalization = ATTN_NORMALIZE_LENGTH;
+  forced.want_alignment = 1;
+  size_t compared = 0;
+  for (size_t i = 0; i < lines.size(); ++i)
+    for (size_t rank = 0; rank < api->result(found.get(), i)->hypothesis_count;
+         ++rank) {
+      const attn_hypothesis *x = api->hypothesis(found.get(), i, rank);
+      if (!x->finished || !x->emitted)
+        continue;
+      attn_sentences target = {sizeof(target), 1, &x->length, nullptr, &x->ids};
+      forced.forced = &target;
+      Words words({lines[i]});
+      Results again(api->decode(model, &words.view, &forced, &error),
+                    api->free_results);
+      ASSERT_TRUE(again) << error.message;
+      const attn_hypothesis *y = api->hypothesis(again.get(), 0, 0);
+      ASSERT_EQ(x->emitted, y->emitted);
+      for (size_t t = 0; t < x->emitted; ++t)
+        EXPECT_EQ(x->word_logprobs[t], y->word_logprobs[t]);
+      EXPECT_EQ(x->score, y->score);
+      EXPECT_EQ(0, memcmp(x->alignment, y->alignment,
+                          x->emitted * x->memory_positions * sizeof(float)));
+      ++compared;
+    }
+  EXPECT_GT(compared, 10u);
+}
+
+TEST_F(CApi, EmptySentence) {
+  options.want_alignment = 1;
+  Results found = decode({""});
+  const attn_hypothesis *best = api->hypothesis(found.get(), 0, 0);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->length, 0u);
+  EXPECT_EQ(best->emitted, 0u);
+  EXPECT_EQ(best->score, 0);
+  EXPECT_EQ(best->finished, 1);
+}
+
+TEST_F(CApi, SentencesFailAlone) {
+  Results found = decode({"a b", "E a", "b"});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(api->result(found.get(), 0)->status, ATTN_OK);
+  EXPECT_EQ(api->result(found.get(), 1)->status, ATTN_ERROR_NUMERIC);
+  EXPECT_EQ(api->result(found.get(), 1)->hypothesis_count, 0u);
+  EXPECT_STREQ(api->result(found.get(), 1)->message,
+               "expected finite logits, but got a NaN or an infinity as the "
+               "model's output for token 2");
+  EXPECT_EQ(api->result(found.get(), 2)->status, ATTN_OK);
+  EXPECT_FALSE(api->hypothesis(found.get(), 1, 0));
+  EXPECT_FALSE(api->result(found.get(), 3));
+  EXPECT_FALSE(api->hypothesis(found.get(), 3, 0));
+}
+
+TEST_F(CApi, TokenIdsAreTheSameAsWords) {
+  options.want_alignment = 1;
+  Results words = decode({"a b nothing"});
+  const int32_t ids[] = {3, 4, 2};
+  const int32_t *sentence = ids;
+  size_t length = 3;
+  attn_sentences view = {sizeof(view), 1, &length, nullptr, &sentence};
+  Results numbers(api->decode(model, &view, &options, &error),
+                  api->free_results);
+  ASSERT_TRUE(numbers);
+  expectSame(api, words.get(), 0, numbers.get(), 0);
+}
+
+TEST_F(CApi, UnknownTargetWordIsAnErrorOfItsSentence) {
+  Words sources({"a", "b"}), targets({"A nonsense", "A"});
+  options.forced = &targets.view;
+  Results found(api->decode(model, &sources.view, &options, &error),
+                api->free_results);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(api->result(found.get(), 0)->status, ATTN_ERROR_INPUT);
+  EXPECT_STREQ(api->result(found.get(), 0)->message,
+               "forced target: expected words of vocabulary 'target', which "
+               "has no unknown token, but got 'nonsense' as word 2");
+  ASSERT_EQ(api->result(found.get(), 1)->status, ATTN_OK);
+  EXPECT_EQ(api->hypothesis(found.get(), 1, 0)->emitted, 2u);
+}
+
+TEST_F(CApi, ManyThreadsShareOneModel) {
+  options.beam = 3;
+  options.want_alignment = 1;
+  Results expected = decode(lines);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      attn_error own = ATTN_ERROR_INIT;
+      Words words(lines);
+      for (int turn = 0; turn < 20; ++turn) {
+        Results found(api->decode(model, &words.view, &options, &own),
+                      api->free_results);
+        for (size_t s = 0; s < lines.size(); ++s)
+          expectSame(api, expected.get(), s, found.get(), s);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_F(CApi, WrongOptions) {
+  options.beam = 0;
+  expectFailure(ATTN_ERROR_OPTION, "expected a beam of 1 to 65536, but got 0");
+  options = attn_default_decode_options();
+  options.nbest = 2;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected nbest to be at least 1 and at most the beam, but got "
+                "2 with a beam of 1");
+  options = attn_default_decode_options();
+  options.alpha = -1;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected an alpha of at least 0, but got -1");
+  options.alpha = NAN;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected an alpha of at least 0, but got nan");
+  options = attn_default_decode_options();
+  options.max_length_factor = INFINITY;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected a max_length_factor of at least 0, but got inf");
+  options = attn_default_decode_options();
+  options.batch_size = 0;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected a batch_size of at least 1, but got 0");
+  options = attn_default_decode_options();
+  Words two({"A", "B"});
+  options.forced = &two.view;
+  expectFailure(ATTN_ERROR_OPTION, "expected as many forced targets as "
+                                   "sentences, 1, but got 2");
+}
+
+TEST_F(CApi, WrongArguments) {
+  EXPECT_FALSE(api->decode(nullptr, nullptr, nullptr, &error));
+  EXPECT_EQ(error.status, ATTN_ERROR_ARGUMENT);
+  EXPECT_FALSE(api->decode(nullptr, nullptr, nullptr, nullptr));
+  options.struct_size = 0;
+  expectFailure(ATTN_ERROR_ARGUMENT,
+                "expected struct_size of attn_decode_options to be 88, but got "
+                "0");
+  Words words({"a"});
+  words.view.tokens = nullptr;
+  EXPECT_FALSE(api->decode(model, &words.view, nullptr, &error));
+  EXPECT_STREQ(error.message,
+               "expected one of tokens and ids of sentences, but got none");
+  // A success drops the message.
+  Words good({"a"});
+  Results found(api->decode(model, &good.view, nullptr, &error),
+                api->free_results);
+  EXPECT_TRUE(found);
+  EXPECT_EQ(error.status, ATTN_OK);
+  EXPECT_EQ(error.message, nullptr);
+}
+
+TEST_F(CApi, OlderAndNewerCallers) {
+  // Older: what it does not know has its default. `beam` is the last it knows.
+  struct {
+    size_t struct_size, beam, garbage;
+  } older = {2 * sizeof(size_t), 3, 77};
+  Words words({"a b"});
+  auto cast = [](void *options) {
+    return static_cast<const attn_decode_options *>(options);
+  };
+  Results found(api->decode(model, &words.view, cast(&older), &error),
+                api->free_results);
+  ASSERT_TRUE(found) << error.message;
+  options.beam = 3;
+  Results expected = decode({"a b"});
+  expectSame(api, found.get(), 0, expected.get(), 0);
+  // Newer: fine where the new option has its default of zero.
+  struct {
+    attn_decode_options known;
+    size_t added;
+  } newer = {attn_default_decode_options(), 0};
+  newer.known.struct_size = sizeof(newer);
+  Results again(api->decode(model, &words.view, cast(&newer), &error),
+                api->free_results);
+  EXPECT_TRUE(again);
+  newer.added = 1;
+  EXPECT_FALSE(api->decode(model, &words.view, cast(&newer), &error));
+  EXPECT_EQ(error.status, ATTN_ERROR_ARGUMENT);
+}
+
+#ifdef __SSE__
+TEST_F(CApi, RestoresTheFloatingPointState) {
+  unsigned before = _mm_getcsr();
+  Results plain = decode({"a b c"});
+  _mm_setcsr(before | 0x8040 | 0x6000); // Flush to zero; round towards zero.
+  Results flushed = decode({"a b c"});
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(after & ~0x3fu, (before | 0x8040 | 0x6000) & ~0x3fu);
+  expectSame(api, plain.get(), 0, flushed.get(), 0);
+}
+#endif
+
+TEST(OpenCApi, NeedsFittingWeights) {
+  const attn_api *api = attn_model_fake();
+  attn_error error = ATTN_ERROR_INIT;
+  EXPECT_FALSE(api->open(nullptr, &error));
+  EXPECT_EQ(error.status, ATTN_ERROR_OPTION);
+  EXPECT_STREQ(error.message,
+               "expected a weights file for model 'fake', which was compiled "
+               "without weights, but got none");
+  attn_open_options options = attn_default_open_options();
+  options.weights_path = "/no/such/file";
+  EXPECT_FALSE(api->open(&options, &error));
+  EXPECT_EQ(error.status, ATTN_ERROR_FILE);
+  TemporaryFile wrong(
+      makeSafetensors("{\"tabel\": {\"dtype\": \"F32\", \"shape\": [1], "
+                      "\"data_offsets\": [0, 4]}}",
+                      floatBytes({1})));
+  options.weights_path = wrong.path.c_str();
+  EXPECT_FALSE(api->open(&options, &error));
+  EXPECT_EQ(error.status, ATTN_ERROR_WEIGHTS);
+  EXPECT_EQ(std::string(error.message),
+            wrong.path +
+                ": tensor 'table': expected a tensor of this name for "
+                "parameter 'table' [7, 7], but got none; the nearest name is "
+                "'tabel'\n" +
+                wrong.path +
+                ": tensor 'tabel': expected only tensors of the model, but got "
+                "one of shape [1] that no parameter uses; the nearest name is "
+                "'table'");
+  api->clear_error(&error);
+  EXPECT_EQ(error.message, nullptr);
+}
+
+/// Opens the model with its description changed.
+Failure openChanged(const std::string &from, const std::string &to) {
+  std::string description(attn_compiled.description,
+                          attn_compiled.description_size);
+  size_t place = description.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  description.replace(place, from.size(), to);
+  attn_compiled_model changed = attn_compiled;
+  changed.description = description.data();
+  changed.description_size = description.size();
+  std::string weights = fakeWeights();
+  changed.weights = weights.data();
+  changed.weights_size = weights.size();
+  Failure failure;
+  std::unique_ptr<Model> model = openCompiledModel(changed, nullptr, failure);
+  EXPECT_EQ(model == nullptr, failure.failed());
+  return failure;
+}
+
+TEST(CompiledModel, WeightsMayLieInTheLibrary) {
+  EXPECT_FALSE(openChanged("\"fake\"", "\"fake\"").failed());
+}
+
+TEST(CompiledModel, PartsThatDoNotFitAreErrors) {
+  const std::pair<const char *, const char *> changes[] = {
+      {"{\"model\"", "{\"mode\""},
+      {"{\"model\"", "[\"model\""},
+      {"\"axis\": 0}]", "\"axis\": 1}]"},
+      {"\"vocabulary\": 1,", "\"vocabulary\": 2,"},
+      {"\"start\": 0, \"end\": 1}]", "\"start\": 7, \"end\": 1}]"},
+      {"\"start\": 0},", "\"start\": -2},"},
+      {"\"A\", \"B\"", "\"A\", \"A\""},
+      {"\"heads\": 1", "\"heads\": 2"},
+      {"\"role\": \"logits\"", "\"role\": \"logit\""},
+      {"[\"rows\", 7]", "[\"rows\", 8]"},
+      {"[\"rows\", \"axis0\"]", "[\"rows\", \"axis1\"]"},
+      {"\"next_state\", \"index\": 0", "\"next_state\", \"index\": 1"},
+      {"\"initial_state\", \"index\": 0, \"type\": \"i32\"",
+       "\"initial_state\", \"index\": 0, \"type\": \"i64\""},
+      {"\"prepared\", \"index\": 0", "\"prepared\", \"index\": 1"},
+      {"\"parameter\", \"index\": 0", "\"parameter\", \"index\": 1"},
+      {"\"input\", \"index\": 0, \"type\": \"i32\"",
+       "\"input\", \"index\": 0, \"type\": \"f32\""},
+      {"[\"sentences\", \"axis0\"]", "[\"axis0\", \"sentences\"]"}};
+  for (auto [from, to] : changes)
+    EXPECT_EQ(openChanged(from, to).status, ATTN_ERROR_MODEL) << from;
+  attn_compiled_model other = attn_compiled;
+  ++other.version;
+  Failure failure;
+  EXPECT_FALSE(openCompiledModel(other, nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_MODEL);
+}
+
+} // namespace

@@ -1,0 +1,774 @@
+//===- SearchTest.cpp - decoding by the rules, on hand-made models --------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/search.h"
+#include "runtime/model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <tuple>
+
+using namespace attn;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// What a model says after a prefix: logits, and the weights of the step.
+using LogitsOf = std::function<std::vector<float>(const TokenIds &source,
+                                                  const TokenIds &prefix)>;
+using WeightsOf = std::function<std::vector<float>(const TokenIds &source,
+                                                   const TokenIds &prefix)>;
+
+/// A model that is a function. It follows `parents` to know each row's prefix,
+/// and checks what it is asked on the way.
+class TableBackend : public Backend {
+public:
+  TableBackend(LogitsOf logits, WeightsOf weights = nullptr, int64_t heads = 1)
+      : logits(std::move(logits)), weights(std::move(weights)), heads(heads) {}
+
+  std::unique_ptr<Decoding> encode(const std::vector<TokenIds> &sentences,
+                                   std::string &) override {
+    for (const TokenIds &sentence : sentences)
+      encoded.push_back(sentence);
+    return std::make_unique<TableDecoding>(*this, sentences);
+  }
+
+  std::vector<TokenIds> encoded;
+  std::vector<int64_t> rowsOfSteps;
+
+private:
+  class TableDecoding : public Decoding {
+  public:
+    TableDecoding(TableBackend &table, std::vector<TokenIds> sentences)
+        : table(table), sentences(std::move(sentences)) {
+      for (const TokenIds &sentence : this->sentences)
+        longest = std::max(longest, sentence.size());
+      prefixes.resize(this->sentences.size());
+    }
+    bool step(const StepRequest &request, StepResult &result,
+              std::string &error) override {
+      std::vector<TokenIds> now;
+      logits.clear();
+      weights.clear();
+      for (int64_t row = 0; row < request.rows; ++row) {
+        int32_t sentence = request.sentences[row];
+        if (row)
+          EXPECT_LE(request.sentences[row - 1], sentence);
+        TokenIds prefix = prefixes[request.parents[row]];
+        if (!first)
+          prefix.push_back(request.tokens[row]);
+        else
+          EXPECT_EQ(request.parents[row], sentence);
+        EXPECT_EQ(request.positions[row], static_cast<int32_t>(prefix.size()));
+        const TokenIds &source = sentences[sentence];
+        std::vector<float> own = table.logits(source, prefix);
+        if (own.empty()) {
+          error = "expected another sentence";
+          return false;
+        }
+        logits.insert(logits.end(), own.begin(), own.end());
+        if (table.weights) {
+          own = table.weights(source, prefix);
+          own.resize(longest * table.heads, nan); // Padding is never read.
+          weights.insert(weights.end(), own.begin(), own.end());
+        }
+        now.push_back(std::move(prefix));
+      }
+      prefixes = std::move(now);
+      first = false;
+      table.rowsOfSteps.push_back(request.rows);
+      result.logits = logits.data();
+      if (table.weights) {
+        result.weights = weights.data();
+        result.memoryPositions = static_cast<int64_t>(longest);
+        result.heads = table.heads;
+      }
+      return true;
+    }
+    int64_t memoryLength(int64_t sentence) const override {
+      return static_cast<int64_t>(sentences[sentence].size());
+    }
+
+  private:
+    TableBackend &table;
+    std::vector<TokenIds> sentences;
+    size_t longest = 0;
+    std::vector<TokenIds> prefixes;
+    std::vector<float> logits, weights;
+    bool first = true;
+  };
+
+  LogitsOf logits;
+  WeightsOf weights;
+  int64_t heads;
+};
+
+constexpr int32_t start = 0, end = 1, A = 2, B = 3;
+
+/// The logits of probabilities; tokens not given share what is left.
+std::vector<float> probabilities(std::vector<std::pair<int32_t, double>> given,
+                                 size_t size = 24) {
+  double rest = 1;
+  for (auto [token, p] : given)
+    rest -= p;
+  double each = rest / static_cast<double>(size - given.size());
+  std::vector<float> logits(
+      size, each > 1e-9 ? static_cast<float>(std::log(each)) : -infinity);
+  for (auto [token, p] : given)
+    logits[token] = static_cast<float>(std::log(p));
+  return logits;
+}
+
+SearchOptions beamOptions(size_t beam, size_t nbest = 1) {
+  SearchOptions options;
+  options.beam = beam;
+  options.nbest = nbest;
+  return options;
+}
+
+std::vector<SearchResult>
+searchAll(Backend &backend, int64_t vocabularySize,
+          const std::vector<SearchSentence> &sentences,
+          const SearchOptions &options) {
+  std::vector<SearchResult> results;
+  std::string error;
+  SearchTarget target{vocabularySize, start, end};
+  EXPECT_TRUE(search(backend, target, sentences, options, results, error))
+      << error;
+  return results;
+}
+
+std::vector<Hypothesis> searchOne(Backend &backend,
+                                  const SearchOptions &options,
+                                  int64_t maxLength = 20,
+                                  int64_t vocabularySize = 24) {
+  SearchSentence sentence;
+  sentence.source = {7, 8, 9};
+  sentence.maxLength = maxLength;
+  auto results = searchAll(backend, vocabularySize, {sentence}, options);
+  EXPECT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].error, "");
+  return results[0].hypotheses;
+}
+
+/// R16's example.
+std::vector<float> firstStepExample(const TokenIds &, const TokenIds &prefix) {
+  if (prefix.empty())
+    return probabilities({{A, .6}, {B, .4}});
+  if (prefix.size() > 1)
+    return probabilities({{end, .5}});
+  return probabilities({{end, prefix[0] == A ? .5 : .9}});
+}
+
+TEST(Search, GreedyTakesTheBestToken) {
+  TableBackend backend(firstStepExample);
+  auto found = searchOne(backend, beamOptions(1));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, end}));
+  EXPECT_NEAR(found[0].score, -1.203973, 1e-6);
+  EXPECT_TRUE(found[0].finished);
+  EXPECT_EQ(backend.rowsOfSteps, (std::vector<int64_t>{1, 1}));
+}
+
+TEST(Search, BeamFindsWhatGreedyMisses) {
+  TableBackend backend(firstStepExample);
+  auto found = searchOne(backend, beamOptions(2, 2));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].tokens, (TokenIds{B, end}));
+  EXPECT_NEAR(found[0].score, -1.021651, 1e-6);
+  EXPECT_EQ(found[1].tokens, (TokenIds{A, end}));
+  EXPECT_NEAR(found[1].score, -1.203973, 1e-6);
+  // Two are finished, and what lives is worse: no third step.
+  EXPECT_EQ(backend.rowsOfSteps, (std::vector<int64_t>{1, 2}));
+}
+
+TEST(Search, GreedyStopsAtItsEndTokenWhateverTheNormalisation) {
+  // Going on would win by far with length normalisation.
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    return prefix.empty() ? probabilities({{end, .5}, {A, .49}})
+                          : probabilities({{A, .99}});
+  });
+  SearchOptions options = beamOptions(1);
+  options.scoring = {Scoring::Kind::Length, 1.0};
+  EXPECT_EQ(searchOne(backend, options)[0].tokens, TokenIds{end});
+}
+
+TEST(Search, GreedyTiesGoToTheLowerId) {
+  TableBackend backend([](const TokenIds &, const TokenIds &) {
+    return std::vector<float>{1, 1, 2, 2};
+  });
+  auto found = searchOne(backend, beamOptions(1), 3, 4);
+  EXPECT_EQ(found[0].tokens, (TokenIds{2, 2, 2}));
+}
+
+TEST(Search, BeamTiesGoToTheLowerBeamThenTheLowerId) {
+  TableBackend backend([](const TokenIds &, const TokenIds &) {
+    return std::vector<float>(4, 0.0f);
+  });
+  // Step 1: 0, end, 2, 3 in this order: end is among the first 2 and finished,
+  // 0 and 2 live. Step 2: beam 0's four continuations come first.
+  auto found = searchOne(backend, beamOptions(2, 2), 2, 4);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].tokens, TokenIds{end});
+  EXPECT_EQ(found[1].tokens, (TokenIds{0, end}));
+}
+
+TEST(Search, EndTokenBehindTheBeamIsDropped) {
+  // The end token is third in the first step; were it kept, it would win.
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    if (prefix.empty())
+      return probabilities({{A, .5}, {B, .4}, {end, .1}});
+    return std::vector<float>(24, 0.0f);
+  });
+  auto found = searchOne(backend, beamOptions(2, 2), 2);
+  ASSERT_EQ(found.size(), 2u);
+  for (const Hypothesis &hypothesis : found)
+    EXPECT_EQ(hypothesis.tokens[0], A);
+  EXPECT_NEAR(found[0].score, std::log(.5 / 24), 1e-6);
+  // In a beam of 3 it is among the first.
+  EXPECT_EQ(searchOne(backend, beamOptions(3), 2)[0].tokens, TokenIds{end});
+}
+
+TEST(Search, LiveHypothesesThatCanWinKeepTheSearchGoing) {
+  // Two hypotheses finish in step 2, but A A A A... gets better and better per
+  // token.
+  LogitsOf logits = [](const TokenIds &, const TokenIds &prefix) {
+    if (prefix.empty())
+      return probabilities({{A, .5}, {B, .5}});
+    if (prefix.size() == 1)
+      return probabilities({{end, .5}, {A, .49}});
+    return prefix.size() < 8 ? probabilities({{A, .99}})
+                             : probabilities({{end, .99}});
+  };
+  SearchOptions options = beamOptions(2);
+  options.scoring = {Scoring::Kind::Length, 1.0};
+  TableBackend normalised(logits);
+  auto found = searchOne(normalised, options);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A, A, A, A, A, A, A, end}));
+  EXPECT_NEAR(found[0].score,
+              (std::log(.5) + std::log(.49) + 7 * std::log(.99)) / 9, 1e-6);
+  // By S alone they cannot win, and the search stops.
+  TableBackend plain(logits);
+  EXPECT_EQ(searchOne(plain, beamOptions(2))[0].tokens, (TokenIds{A, end}));
+  EXPECT_EQ(plain.rowsOfSteps.size(), 2u);
+}
+
+TEST(Search, BoundUsesTheMaximumLength) {
+  // Finished with S / 2 = -0.85 each; A A lives with S = -1.4, which would be
+  // -0.7 now and at most -1.4 / M later: M = 3 lets it win, M = 2 does not.
+  LogitsOf logits = [](const TokenIds &, const TokenIds &prefix) {
+    if (prefix.empty())
+      return probabilities({{A, .5}, {B, .5}});
+    if (prefix.size() == 1)
+      return probabilities({{end, .37}, {A, .25}});
+    return probabilities({{A, .99}});
+  };
+  SearchOptions options = beamOptions(2);
+  options.scoring = {Scoring::Kind::Length, 1.0};
+  TableBackend backend(logits);
+  auto found = searchOne(backend, options, 3);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A, A}));
+  EXPECT_FALSE(found[0].finished);
+  EXPECT_EQ(backend.rowsOfSteps.size(), 3u);
+}
+
+TEST(Search, TruncatedHypothesesCompete) {
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    return prefix.size() < 2 ? probabilities({{A, .9}, {end, .05}})
+                             : probabilities({{A, .6}, {end, .4}});
+  });
+  auto found = searchOne(backend, beamOptions(3, 3), 3);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A, A}));
+  EXPECT_FALSE(found[0].finished);
+  EXPECT_EQ(found[1].tokens, (TokenIds{A, A, end}));
+  EXPECT_TRUE(found[1].finished);
+  EXPECT_NEAR(found[0].score, std::log(.9 * .9 * .6), 1e-6);
+}
+
+TEST(Search, MaximumLengthCountsTheEndToken) {
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    return probabilities({{prefix.size() == 2 ? end : A, .9}});
+  });
+  auto found = searchOne(backend, beamOptions(1), 3);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A, end}));
+  EXPECT_TRUE(found[0].finished);
+  found = searchOne(backend, beamOptions(1), 2);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A}));
+  EXPECT_FALSE(found[0].finished);
+  found = searchOne(backend, beamOptions(1), 0);
+  EXPECT_EQ(found[0].tokens, TokenIds{});
+  EXPECT_EQ(found[0].score, 0);
+}
+
+TEST(Search, MinimumLengthBansTheEndBeforeNormalising) {
+  TableBackend backend([](const TokenIds &, const TokenIds &) {
+    return probabilities({{end, .5}, {A, .4}});
+  });
+  SearchOptions options = beamOptions(1);
+  options.minLength = 2;
+  auto found = searchOne(backend, options);
+  EXPECT_EQ(found[0].tokens, (TokenIds{A, A, end}));
+  EXPECT_NEAR(found[0].wordLogprobs[0], std::log(.4 / .5), 1e-6);
+  EXPECT_NEAR(found[0].wordLogprobs[2], std::log(.5), 1e-6);
+}
+
+TEST(Search, NothingLeftToEmitEndsTruncated) {
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    return prefix.empty() ? probabilities({{A, .5}, {B, .5}})
+                          : std::vector<float>(24, -infinity);
+  });
+  auto found = searchOne(backend, beamOptions(2, 2));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].tokens, TokenIds{A});
+  EXPECT_FALSE(found[0].finished);
+  EXPECT_EQ(found[1].tokens, TokenIds{B});
+}
+
+TEST(Search, LengthNormalisation) {
+  TableBackend backend([](const TokenIds &, const TokenIds &prefix) {
+    return probabilities({{prefix.size() == 3 ? end : A, .5}});
+  });
+  for (double alpha : {0.0, 0.5, 1.0, 2.0}) {
+    SearchOptions options = beamOptions(1);
+    options.scoring = {Scoring::Kind::Length, alpha};
+    auto found = searchOne(backend, options);
+    EXPECT_NEAR(found[0].logprob, 4 * std::log(.5), 1e-6);
+    EXPECT_NEAR(found[0].score, found[0].logprob / std::pow(4, alpha), 1e-12);
+  }
+}
+
+/// A model whose probabilities depend on everything before, without ties.
+std::vector<float> randomLogits(const TokenIds &source, const TokenIds &prefix,
+                                size_t size) {
+  uint32_t seed = 17;
+  for (int32_t token : source)
+    seed = seed * 31 + static_cast<uint32_t>(token);
+  for (int32_t token : prefix)
+    seed = seed * 1000003 + static_cast<uint32_t>(token) + 1;
+  std::mt19937 generator(seed);
+  std::vector<float> logits(size);
+  for (float &logit : logits)
+    logit = static_cast<float>(generator() % 100000) / 20000.0f;
+  return logits;
+}
+
+/// R16 as its text has it, without any economy.
+std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
+                                  const SearchOptions &options, int64_t limit) {
+  struct Item {
+    Hypothesis hypothesis;
+    size_t beam = 0;
+  };
+  auto score = [&](double total, double length) {
+    return options.scoring.kind == Scoring::Kind::None
+               ? total
+               : total / std::pow(length, options.scoring.alpha);
+  };
+  std::vector<Item> live(1);
+  std::vector<Hypothesis> done;
+  auto keep = [&](Hypothesis hypothesis) {
+    hypothesis.score = score(hypothesis.logprob,
+                             static_cast<double>(hypothesis.tokens.size()));
+    size_t place = 0;
+    while (place < done.size() && done[place].score >= hypothesis.score)
+      ++place;
+    done.insert(done.begin() + static_cast<long>(place), hypothesis);
+    if (done.size() > options.beam)
+      done.pop_back();
+  };
+  for (int64_t step = 1; step <= limit && !live.empty(); ++step) {
+    std::vector<Item> all;
+    for (size_t beam = 0; beam < live.size(); ++beam) {
+      std::vector<float> logits =
+          randomLogits(source, live[beam].hypothesis.tokens, size);
+      double sum = 0;
+      for (float logit : logits)
+        sum += std::exp(static_cast<double>(logit));
+      for (size_t token = 0; token < size; ++token) {
+        Item next = live[beam];
+        next.beam = beam;
+        next.hypothesis.tokens.push_back(static_cast<int32_t>(token));
+        next.hypothesis.logprob +=
+            static_cast<double>(logits[token]) - std::log(sum);
+        all.push_back(std::move(next));
+      }
+    }
+    std::sort(all.begin(), all.end(), [](const Item &a, const Item &b) {
+      const Hypothesis &x = a.hypothesis, &y = b.hypothesis;
+      return std::tuple(-x.logprob, a.beam, x.tokens.back()) <
+             std::tuple(-y.logprob, b.beam, y.tokens.back());
+    });
+    all.resize(std::min(all.size(), 2 * options.beam));
+    live.clear();
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      Hypothesis &hypothesis = all[rank].hypothesis;
+      if (hypothesis.tokens.back() == end) {
+        hypothesis.finished = true;
+        if (rank < options.beam)
+          keep(hypothesis);
+      } else if (live.size() < options.beam) {
+        live.push_back(all[rank]);
+      }
+    }
+    if (step == limit)
+      for (const Item &item : live)
+        keep(item.hypothesis);
+    bool beatable = done.size() < options.beam;
+    for (const Item &item : live)
+      beatable = beatable ||
+                 score(item.hypothesis.logprob, static_cast<double>(limit)) >
+                     done.back().score;
+    if (!beatable)
+      break;
+  }
+  return done;
+}
+
+TEST(Search, AgreesWithTheRuleReadLiterally) {
+  for (size_t size : {3, 6, 40})
+    for (size_t beam : {2, 3, 5, 50})
+      for (double alpha : {0.0, 0.7, 1.0})
+        for (int32_t seed = 0; seed < 8; ++seed) {
+          SearchOptions options = beamOptions(beam, beam);
+          if (seed % 2)
+            options.scoring = {Scoring::Kind::Length, alpha};
+          TableBackend backend(
+              [&](const TokenIds &source, const TokenIds &prefix) {
+                return randomLogits(source, prefix, size);
+              });
+          SearchSentence sentence;
+          sentence.source = {seed};
+          sentence.maxLength = 6;
+          auto found = searchAll(backend, static_cast<int64_t>(size),
+                                 {sentence}, options)[0]
+                           .hypotheses;
+          auto expected = naiveBeam({seed}, size, options, 6);
+          ASSERT_EQ(found.size(), expected.size());
+          for (size_t i = 0; i < found.size(); ++i) {
+            EXPECT_EQ(found[i].tokens, expected[i].tokens);
+            EXPECT_EQ(found[i].finished, expected[i].finished);
+            EXPECT_NEAR(found[i].score, expected[i].score, 1e-9);
+          }
+        }
+}
+
+TEST(Search, NbestNeverChangesTheBest) {
+  TableBackend backend([](const TokenIds &source, const TokenIds &prefix) {
+    return randomLogits(source, prefix, 24);
+  });
+  auto all = searchOne(backend, beamOptions(5, 5));
+  for (size_t nbest = 1; nbest < 5; ++nbest) {
+    auto some = searchOne(backend, beamOptions(5, nbest));
+    ASSERT_EQ(some.size(), nbest);
+    for (size_t i = 0; i < nbest; ++i) {
+      EXPECT_EQ(some[i].tokens, all[i].tokens);
+      EXPECT_EQ(some[i].score, all[i].score);
+    }
+  }
+}
+
+TEST(Search, BeamWiderThanTheVocabulary) {
+  TableBackend backend([](const TokenIds &source, const TokenIds &prefix) {
+    return randomLogits(source, prefix, 3);
+  });
+  auto found = searchOne(backend, beamOptions(100, 100), 3, 3);
+  // Every sequence: 3 end within three tokens' worth of 2 others each, 8 not.
+  EXPECT_EQ(found.size(), 1u + 2u + 4u + 8u);
+}
+
+std::vector<SearchSentence> someSentences(size_t count) {
+  std::vector<SearchSentence> sentences(count);
+  for (size_t i = 0; i < count; ++i) {
+    sentences[i].source.assign(1 + i % 4, static_cast<int32_t>(i));
+    sentences[i].maxLength = 3 + static_cast<int64_t>(i % 3);
+  }
+  return sentences;
+}
+
+std::vector<float> someWeights(const TokenIds &source, const TokenIds &prefix) {
+  std::vector<float> weights(source.size());
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = static_cast<float>(i + 10 * prefix.size() + 100 * source[0]);
+  return weights;
+}
+
+void expectSame(const SearchResult &a, const SearchResult &b) {
+  EXPECT_EQ(a.error, b.error);
+  ASSERT_EQ(a.hypotheses.size(), b.hypotheses.size());
+  for (size_t i = 0; i < a.hypotheses.size(); ++i) {
+    const Hypothesis &x = a.hypotheses[i], &y = b.hypotheses[i];
+    EXPECT_EQ(x.tokens, y.tokens);
+    EXPECT_EQ(x.wordLogprobs, y.wordLogprobs);
+    EXPECT_EQ(x.score, y.score);
+    EXPECT_EQ(x.finished, y.finished);
+    EXPECT_EQ(x.alignment, y.alignment);
+    EXPECT_EQ(x.memoryPositions, y.memoryPositions);
+  }
+}
+
+TEST(Search, ResultsDoNotDependOnTheBatch) {
+  LogitsOf logits = [](const TokenIds &source, const TokenIds &prefix) {
+    return randomLogits(source, prefix, 7);
+  };
+  std::vector<SearchSentence> sentences = someSentences(9);
+  for (size_t beam : {1, 4}) {
+    SearchOptions options = beamOptions(beam, beam);
+    options.wantAlignment = true;
+    TableBackend backend(logits, someWeights);
+    auto together = searchAll(backend, 7, sentences, options);
+    std::vector<SearchSentence> reversed(sentences.rbegin(), sentences.rend());
+    auto backward = searchAll(backend, 7, reversed, options);
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      expectSame(together[i],
+                 searchAll(backend, 7, {sentences[i]}, options)[0]);
+      expectSame(together[i], backward[sentences.size() - 1 - i]);
+    }
+  }
+}
+
+TEST(Search, FinishedSentencesLeaveTheBatch) {
+  TableBackend backend([](const TokenIds &source, const TokenIds &prefix) {
+    bool ends = prefix.size() + 1 >= source.size();
+    return probabilities({{ends ? end : A, .9}});
+  });
+  searchAll(
+      backend, 24,
+      [] {
+        auto sentences = someSentences(4);
+        for (SearchSentence &sentence : sentences)
+          sentence.maxLength = 10;
+        return sentences;
+      }(),
+      beamOptions(1));
+  EXPECT_EQ(backend.rowsOfSteps, (std::vector<int64_t>{4, 3, 2, 1}));
+}
+
+TEST(Search, AlignmentHasARowForEachEmittedToken) {
+  LogitsOf logits = [](const TokenIds &source, const TokenIds &prefix) {
+    return randomLogits(source, prefix, 5);
+  };
+  TableBackend backend(logits, someWeights);
+  SearchOptions options = beamOptions(4, 4);
+  options.wantAlignment = true;
+  // A longer sentence beside it pads the memory of the first.
+  std::vector<SearchSentence> sentences(2);
+  sentences[0].source = {3, 1};
+  sentences[1].source = {4, 1, 5, 9};
+  sentences[0].maxLength = sentences[1].maxLength = 6;
+  auto results = searchAll(backend, 5, sentences, options);
+  for (const Hypothesis &hypothesis : results[0].hypotheses) {
+    EXPECT_EQ(hypothesis.memoryPositions, 2);
+    ASSERT_EQ(hypothesis.alignment.size(), 2 * hypothesis.tokens.size());
+    for (size_t t = 0; t < hypothesis.tokens.size(); ++t) {
+      EXPECT_EQ(hypothesis.alignment[2 * t], 300.0f + 10 * t);
+      EXPECT_EQ(hypothesis.alignment[2 * t + 1], 301.0f + 10 * t);
+    }
+  }
+}
+
+TEST(Search, AlignmentAveragesHeads) {
+  TableBackend backend(
+      firstStepExample,
+      [](const TokenIds &source, const TokenIds &) {
+        std::vector<float> weights;
+        for (size_t i = 0; i < source.size(); ++i) {
+          weights.push_back(static_cast<float>(i));
+          weights.push_back(static_cast<float>(i) + 1);
+        }
+        return weights;
+      },
+      2);
+  SearchOptions options = beamOptions(1);
+  options.wantAlignment = true;
+  auto found = searchOne(backend, options);
+  EXPECT_EQ(found[0].alignment,
+            (std::vector<float>{.5f, 1.5f, 2.5f, .5f, 1.5f, 2.5f}));
+}
+
+TEST(Search, ForcedDecodingAgreesWithTheSearch) {
+  LogitsOf logits = [](const TokenIds &source, const TokenIds &prefix) {
+    return randomLogits(source, prefix, 9);
+  };
+  TableBackend backend(logits, someWeights);
+  SearchOptions options = beamOptions(4, 4);
+  options.wantAlignment = true;
+  options.scoring = {Scoring::Kind::Length, 1.0};
+  for (SearchSentence sentence : someSentences(5)) {
+    auto found = searchAll(backend, 9, {sentence}, options)[0].hypotheses;
+    for (const Hypothesis &hypothesis : found) {
+      // The sum of the words' is S.
+      double sum = 0;
+      for (double logprob : hypothesis.wordLogprobs)
+        sum += logprob;
+      EXPECT_EQ(sum, hypothesis.logprob);
+      if (!hypothesis.finished)
+        continue;
+      SearchSentence again = sentence;
+      again.forced = hypothesis.tokens;
+      again.maxLength = 1; // Not for forced targets.
+      SearchResult forced = searchAll(backend, 9, {again}, options)[0];
+      expectSame(forced, {"", {hypothesis}});
+    }
+  }
+}
+
+TEST(Search, NanEndsItsSentenceAlone) {
+  auto logits = [](bool broken, float bad) {
+    return [=](const TokenIds &source, const TokenIds &prefix) {
+      std::vector<float> row = randomLogits(source, prefix, 7);
+      if (broken && source[0] == 2 && prefix.size() == 1)
+        row[5] = bad;
+      return row;
+    };
+  };
+  for (float bad : {nan, infinity})
+    for (size_t beam : {1, 3}) {
+      SearchOptions options = beamOptions(beam, beam);
+      options.minLength = 2;
+      TableBackend whole(logits(false, bad)), broken(logits(true, bad));
+      auto expected = searchAll(whole, 7, someSentences(5), options);
+      auto found = searchAll(broken, 7, someSentences(5), options);
+      for (size_t i = 0; i < 5; ++i)
+        if (i != 2)
+          expectSame(found[i], expected[i]);
+      EXPECT_EQ(found[2].error,
+                "expected finite logits, but got a NaN or an infinity as the "
+                "model's output for token 2");
+      EXPECT_TRUE(found[2].hypotheses.empty());
+    }
+}
+
+// What stands above the search: Model.
+
+Description tableDescription() {
+  Description description;
+  description.model = "table";
+  std::string error;
+  for (const char *name : {"source", "target"}) {
+    Marks marks;
+    marks.start = start;
+    marks.end = end;
+    description.vocabularies.push_back(*Vocabulary::create(
+        name, {"<s>", "</s>", "A", "B", "C", "D", "E"}, marks, error));
+  }
+  description.axes.push_back({"x", 0, -1, 1});
+  description.inputs.push_back({"x", "tokens", 0, true, 0});
+  description.target = {1, start};
+  description.alignment = Alignment{0, 1};
+  return description;
+}
+
+std::unique_ptr<Model> tableModel(LogitsOf logits, TableBackend **backend) {
+  auto table = std::make_unique<TableBackend>(std::move(logits));
+  if (backend)
+    *backend = table.get();
+  Failure failure;
+  auto model = Model::create(tableDescription(), std::move(table), failure);
+  EXPECT_TRUE(model) << failure.message;
+  return model;
+}
+
+TEST(Model, EmptySentencesDoNotReachTheModel) {
+  TableBackend *backend = nullptr;
+  auto model = tableModel(
+      [](const TokenIds &source, const TokenIds &prefix) {
+        return randomLogits(source, prefix, 7);
+      },
+      &backend);
+  std::vector<SourceSentence> sentences(3);
+  sentences[1].source = {2, 3};
+  auto results = model->decode(sentences, {});
+  EXPECT_EQ(backend->encoded, (std::vector<TokenIds>{{2, 3, end}}));
+  ASSERT_EQ(results.size(), 3u);
+  for (size_t i : {0, 2}) {
+    ASSERT_EQ(results[i].hypotheses.size(), 1u);
+    EXPECT_TRUE(results[i].hypotheses[0].tokens.empty());
+    EXPECT_EQ(results[i].hypotheses[0].score, 0);
+    EXPECT_TRUE(results[i].hypotheses[0].finished);
+  }
+  EXPECT_FALSE(results[1].hypotheses[0].tokens.empty());
+}
+
+TEST(Model, MaximumLengthDoesNotCountTheSourcesEndToken) {
+  auto model = tableModel(
+      [](const TokenIds &, const TokenIds &) {
+        return std::vector<float>{0, -infinity, 0, 0, 0, 0, 0};
+      },
+      nullptr);
+  DecodeOptions options;
+  options.maxLengthFactor = 1.5;
+  options.maxLengthOffset = 1;
+  SourceSentence sentence;
+  sentence.source = {2, 3, 4};
+  auto result = model->decode({sentence}, options)[0];
+  EXPECT_EQ(result.hypotheses[0].tokens.size(), 4u + 1u);
+  options.maxLengthOffset = int64_t(1) << 40;
+  EXPECT_EQ(model->decode({sentence}, options)[0].failure.status,
+            ATTN_ERROR_OPTION);
+}
+
+TEST(Model, BadIdsAndTargetsAreErrorsOfTheirSentence) {
+  auto model = tableModel(
+      [](const TokenIds &source, const TokenIds &prefix) {
+        return randomLogits(source, prefix, 7);
+      },
+      nullptr);
+  std::vector<SourceSentence> sentences(5);
+  for (SourceSentence &sentence : sentences)
+    sentence.source = {2};
+  sentences[0].source = {7};
+  sentences[1].source = {-1};
+  sentences[2].forced = TokenIds{3, end};
+  sentences[3].forced = TokenIds{9};
+  auto results = model->decode(sentences, {});
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(results[i].failure.status, ATTN_ERROR_INPUT) << i;
+  EXPECT_EQ(results[0].failure.message,
+            "expected token ids of vocabulary 'source', 0 to 6, but got 7 as "
+            "token 1");
+  EXPECT_EQ(results[2].failure.message,
+            "expected a forced target without its end token, but got '</s>' as "
+            "token 2");
+  EXPECT_EQ(results[4].failure.status, ATTN_OK);
+}
+
+TEST(Model, AFailingBackendFailsTheSentenceThatIsAtFault) {
+  auto model = tableModel(
+      [](const TokenIds &source, const TokenIds &prefix) {
+        return source[0] == 3 && prefix.size() == 1
+                   ? std::vector<float>()
+                   : randomLogits(source, prefix, 7);
+      },
+      nullptr);
+  std::vector<SourceSentence> sentences(4);
+  for (size_t i = 0; i < 4; ++i)
+    sentences[i].source = {static_cast<int32_t>(i) + 2};
+  DecodeOptions options;
+  options.search.minLength = 2;
+  auto results = model->decode(sentences, options);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(results[i].failure.failed(), i == 1);
+}
+
+TEST(Model, RefusesWhatItCannotDo) {
+  Description description = tableDescription();
+  description.inputs[0].kind = "features";
+  description.inputs[0].end = false;
+  Failure failure;
+  EXPECT_FALSE(Model::create(std::move(description), nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_UNSUPPORTED);
+}
+
+} // namespace

@@ -1,0 +1,18 @@
+//===- header_test.c - the public header is C99 ---------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/attn.h"
+
+/// Compiled with -std=c99 -pedantic -Werror, and by C++ elsewhere.
+int attn_header_is_c(void);
+
+int attn_header_is_c(void) {
+  attn_decode_options options = attn_default_decode_options();
+  attn_open_options open = attn_default_open_options();
+  attn_error error = ATTN_ERROR_INIT;
+  return options.beam == 1 && !open.weights_path && error.status == ATTN_OK;
+}
