@@ -106,7 +106,7 @@ private:
       initialStates;
   /// States of the rows before, by index, and their copies in today's order.
   std::map<int32_t, AlignedBuffer> nextStates, states;
-  AlignedBuffer logits, weights;
+  AlignedBuffer tokens, positions, owners, logits, weights;
   bool started = false;
 };
 
@@ -197,6 +197,14 @@ void CompiledDecoding::gatherStates(const StepRequest &request) {
   }
 }
 
+/// Copies a number for each row to where programs may read vectors.
+static void *copyRows(AlignedBuffer &to, const int32_t *from, int64_t rows) {
+  size_t bytes = static_cast<size_t>(rows) * sizeof(int32_t);
+  to.reserve(bytes);
+  memcpy(to.data(), from, bytes);
+  return to.data();
+}
+
 bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
                             std::string &) {
   extents[ATTN_EXTENT_ROWS] = request.rows;
@@ -218,13 +226,13 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
       buffers.push_back(memoryLengths.at(buffer.index).data());
       break;
     case BufferRole::Token:
-      buffers.push_back(const_cast<int32_t *>(request.tokens));
+      buffers.push_back(copyRows(tokens, request.tokens, request.rows));
       break;
     case BufferRole::Position:
-      buffers.push_back(const_cast<int32_t *>(request.positions));
+      buffers.push_back(copyRows(positions, request.positions, request.rows));
       break;
     case BufferRole::Sentence:
-      buffers.push_back(const_cast<int32_t *>(request.sentences));
+      buffers.push_back(copyRows(owners, request.sentences, request.rows));
       break;
     case BufferRole::State:
       buffers.push_back(states.at(buffer.index).data());

@@ -16,14 +16,23 @@
 #include "runtime/library.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { vocabularySize = 7 };
+
+/// Generated code may rely on it.
+static void checkAlignment(void *const *buffers, int count) {
+  for (int i = 0; i < count; ++i)
+    if ((uintptr_t)buffers[i] % 64)
+      abort();
+}
 
 static void prepare(const int64_t *extents, void *const *buffers,
                     void *workspace) {
   (void)extents;
   (void)workspace;
+  checkAlignment(buffers, 2);
   const float *table = buffers[0];
   float *twice = buffers[1];
   for (int i = 0; i < vocabularySize * vocabularySize; ++i)
@@ -33,6 +42,7 @@ static void prepare(const int64_t *extents, void *const *buffers,
 static void encode(const int64_t *extents, void *const *buffers,
                    void *workspace) {
   (void)workspace;
+  checkAlignment(buffers, 5);
   int64_t sentences = extents[ATTN_EXTENT_SENTENCES];
   int64_t longest = extents[ATTN_EXTENT_AXIS];
   const int32_t *input = buffers[0], *lengths = buffers[1];
@@ -64,6 +74,8 @@ static int64_t stepWorkspace(const int64_t *extents) {
 
 static void step(const int64_t *extents, void *const *buffers,
                  void *workspace) {
+  checkAlignment(buffers, 10);
+  checkAlignment(&workspace, 1);
   int64_t rows = extents[ATTN_EXTENT_ROWS];
   int64_t longest = extents[ATTN_EXTENT_AXIS];
   const float *table = buffers[0], *memory = buffers[1];
