@@ -42,8 +42,8 @@ enum { ATTN_EXTENT_SENTENCES = 0, ATTN_EXTENT_ROWS = 1, ATTN_EXTENT_AXIS = 2 };
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64; none may be null and none
-/// may overlap an output. `workspace` has at least as many bytes as `attn_workspace_function`
-/// answers for the same extents, aligned to 64.
+/// may overlap an output. `workspace` has at least as many bytes as
+/// `attn_workspace_function` answers for the same extents, aligned to 64.
 typedef void (*attn_program_function)(const int64_t *extents,
                                       void *const *buffers, void *workspace);
 
