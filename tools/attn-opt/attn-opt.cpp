@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "lowering/cpu/Passes.h"
+#include "lowering/cpu/Pipeline.h"
 #include "lowering/graph/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -16,6 +18,8 @@
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::attn::registerAttnGraphPasses();
+  mlir::attn::registerAttnCpuPasses();
+  mlir::attn::registerCpuPipelines();
 
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

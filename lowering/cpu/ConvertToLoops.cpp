@@ -1,0 +1,354 @@
+//===- ConvertToLoops.cpp - a model as three functions over buffers -------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Makes `prepare`, `encode` and `step` from an attn.model. Which buffers each
+// takes, and in what order, follows from what the code needs; the arguments'
+// attributes say it to whoever writes the description.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Axes.h"
+#include "lowering/cpu/AxisTable.h"
+#include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_CONVERTTOLOOPS
+#include "lowering/cpu/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// The weights that products read, packed once by `prepare`.
+class PackedWeights {
+public:
+  struct Entry {
+    Value weight;
+    int64_t numOutputs, numInputs;
+  };
+
+  unsigned add(Value weight, int64_t numOutputs, int64_t numInputs) {
+    auto parameter = weight.getDefiningOp<GetParameterOp>();
+    for (auto [index, entry] : llvm::enumerate(entries)) {
+      auto other = entry.weight.getDefiningOp<GetParameterOp>();
+      if (entry.numInputs == numInputs &&
+          (entry.weight == weight ||
+           (parameter && other &&
+            parameter.getParameter() == other.getParameter())))
+        return index;
+    }
+    entries.push_back({weight, numOutputs, numInputs});
+    return entries.size() - 1;
+  }
+
+  ArrayRef<Entry> getEntries() const { return entries; }
+
+private:
+  SmallVector<Entry> entries;
+};
+
+/// A dimension of a buffer, as the description writes it.
+using Dim = Attribute;
+
+/// One program under construction. Arguments come into being when the code asks
+/// for them.
+class Program {
+public:
+  Program(ModelOp model, StringRef name, const AxisTable &axes,
+          PackedWeights &packed)
+      : model(model), packed(packed), builder(model.getContext()) {
+    auto module = model->getParentOfType<ModuleOp>();
+    OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
+    function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
+                                    builder.getFunctionType({}, {}));
+    Block *entry = function.addEntryBlock();
+    // The extents: sentences, rows, then one per axis.
+    for (int64_t i = 0; i < 2 + axes.size(); ++i)
+      entry->addArgument(builder.getIndexType(), model.getLoc());
+    emitter.emplace(function);
+    emitter->parameterBuffer = [this](GetParameterOp op) {
+      return getParameter(op);
+    };
+    emitter->packedWeight = [this](Value weight, int64_t numOutputs,
+                                   int64_t numInputs) -> Buffer {
+      unsigned index = this->packed.add(weight, numOutputs, numInputs);
+      SmallVector<Dim> dims;
+      for (int64_t size : getPackedShape(numOutputs, numInputs))
+        dims.push_back(builder.getI64IntegerAttr(size));
+      return getArgument("prepared", index, builder.getF32Type(), dims);
+    };
+  }
+
+  Emitter &getEmitter() { return *emitter; }
+  Value getSentences() { return function.getArgument(0); }
+  Value getRows() { return function.getArgument(1); }
+  Value getAxisExtent(int64_t axis) { return function.getArgument(2 + axis); }
+
+  Dim sentencesDim() { return builder.getStringAttr("sentences"); }
+  Dim rowsDim() { return builder.getStringAttr("rows"); }
+  Dim axisDim(int64_t axis) {
+    return builder.getStringAttr("axis" + std::to_string(axis));
+  }
+
+  /// The argument with this role and index, added if it is new.
+  Buffer getArgument(StringRef role, int64_t index, Type element,
+                     ArrayRef<Dim> dims) {
+    auto key = std::make_pair(role.str(), index);
+    if (Buffer known = arguments[key])
+      return known;
+    SmallVector<int64_t> shape;
+    for (Dim dim : dims) {
+      auto size = dyn_cast<IntegerAttr>(dim);
+      shape.push_back(size ? size.getInt() : ShapedType::kDynamic);
+    }
+    bufferAttributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("role", builder.getStringAttr(role)),
+         builder.getNamedAttr("index", builder.getI64IntegerAttr(index)),
+         builder.getNamedAttr("type", TypeAttr::get(element)),
+         builder.getNamedAttr("dims", builder.getArrayAttr(dims))}));
+    return arguments[key] = function.front().addArgument(
+               MemRefType::get(shape, element), model.getLoc());
+  }
+
+  /// The argument for a value of `type` whose axes have the given dimensions.
+  Buffer getArgumentFor(StringRef role, int64_t index, Type type,
+                        ArrayRef<Dim> axisDims) {
+    SmallVector<Dim> dims(axisDims);
+    for (int64_t size : getFeatures(type))
+      dims.push_back(builder.getI64IntegerAttr(size));
+    return getArgument(role, index, getElementTypeOrSelf(type), dims);
+  }
+
+  Buffer getParameter(GetParameterOp op) {
+    int64_t index = 0;
+    for (auto parameter : model.getBody().getOps<ParameterOp>()) {
+      if (parameter.getSymName() == op.getParameter())
+        return getArgumentFor("parameter", index, parameter.getType(), {});
+      ++index;
+    }
+    llvm_unreachable("symbol uses are verified");
+  }
+
+  /// Says where results go before the operations that make them are emitted. A
+  /// value that has a place already is copied at the end.
+  void addOutput(Value value, Buffer buffer) {
+    if (value.getDefiningOp() && !emitter->lookupBuffer(value))
+      emitter->setBuffer(value, buffer);
+    else
+      copies.push_back({value, buffer});
+  }
+
+  /// Emits the block and ends the function.
+  LogicalResult finish(Block *block) {
+    if (block && failed(emitter->emitBlock(*block)))
+      return failure();
+    for (auto [value, buffer] : copies)
+      emitter->materialize(value, buffer);
+    end();
+    return success();
+  }
+
+  void end() {
+    func::ReturnOp::create(emitter->getBuilder());
+    function.setFunctionType(
+        builder.getFunctionType(function.front().getArgumentTypes(), {}));
+    function->setAttr(programAttrName, builder.getArrayAttr(bufferAttributes));
+  }
+
+private:
+  ModelOp model;
+  PackedWeights &packed;
+  Builder builder;
+  func::FuncOp function;
+  std::optional<Emitter> emitter;
+  std::map<std::pair<std::string, int64_t>, Buffer> arguments;
+  SmallVector<Attribute> bufferAttributes;
+  SmallVector<std::pair<Value, Buffer>> copies;
+};
+
+struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
+  using ConvertToLoopsBase::ConvertToLoopsBase;
+
+  void runOnOperation() override {
+    auto models = getOperation().getOps<ModelOp>();
+    if (!llvm::hasSingleElement(models)) {
+      getOperation().emitError("expected one model");
+      return signalPassFailure();
+    }
+    ModelOp model = *models.begin();
+    AxisTable axes(model.getEncoder());
+    PackedWeights packed;
+    if (failed(emitEncode(model, axes, packed)) ||
+        failed(emitStep(model, axes, packed)))
+      return signalPassFailure();
+    emitPrepare(model, axes, packed);
+    model.erase();
+  }
+
+  LogicalResult emitEncode(ModelOp model, const AxisTable &axes,
+                           PackedWeights &packed) {
+    Program program(model, "encode", axes, packed);
+    EncoderOp encoder = model.getEncoder();
+    if (!encoder)
+      return program.finish(nullptr);
+    Emitter &emitter = program.getEmitter();
+    Block &block = encoder.getBody().front();
+    size_t numInputs = encoder.getInputs().size();
+    for (auto [index, argument] : llvm::enumerate(block.getArguments())) {
+      bool isInput = index < numInputs;
+      int64_t axis = isInput ? encoder.getInputAxes()[index]
+                             : static_cast<int64_t>(index - numInputs);
+      SmallVector<Dim> dims = {program.sentencesDim()};
+      SmallVector<Value> sizes = {program.getSentences()};
+      if (isInput) {
+        dims.push_back(program.axisDim(axis));
+        sizes.push_back(program.getAxisExtent(axis));
+      }
+      emitter.setBuffer(argument, program.getArgumentFor(
+                                      isInput ? "input" : "length",
+                                      isInput ? index : axis,
+                                      argument.getType(), dims));
+      emitter.setAxisSizes(argument, sizes);
+    }
+    EncodedOp encoded = encoder.getEncoded();
+    for (auto [index, memory] : llvm::enumerate(encoded.getMemory())) {
+      SmallVector<Dim> dims = {program.sentencesDim()};
+      if (int64_t axis = encoded.getAxes()[index]; axis >= 0)
+        dims.push_back(
+            program.axisDim(axes.getNumber(encoded.getLengths()[axis])));
+      program.addOutput(memory, program.getArgumentFor("memory", index,
+                                                       memory.getType(), dims));
+    }
+    for (auto [index, lengths] : llvm::enumerate(encoded.getLengths()))
+      program.addOutput(lengths, program.getArgumentFor(
+                                     "memory_length", index, lengths.getType(),
+                                     {program.sentencesDim()}));
+    // A first value is known by the number of its state.
+    DecoderOp decoder = model.getDecoder();
+    size_t next = 0;
+    for (auto [index, zero] : llvm::enumerate(decoder.getZeroStates())) {
+      if (zero)
+        continue;
+      Value value = encoded.getInitial()[next++];
+      program.addOutput(value,
+                        program.getArgumentFor("initial_state", index,
+                                               value.getType(),
+                                               {program.sentencesDim()}));
+    }
+    return program.finish(&block);
+  }
+
+  LogicalResult emitStep(ModelOp model, const AxisTable &axes,
+                         PackedWeights &packed) {
+    Program program(model, "step", axes, packed);
+    DecoderOp decoder = model.getDecoder();
+    Emitter &emitter = program.getEmitter();
+    /// The axis of the model behind memory axis `axis` of the decoder.
+    auto axisOf = [&](int64_t axis) {
+      return axes.getNumber(
+          model.getEncoder().getEncoded().getLengths()[axis]);
+    };
+    auto bind = [&](Value argument, StringRef role, int64_t index, bool perRow,
+                    int64_t axis) {
+      SmallVector<Dim> dims = {perRow ? program.rowsDim()
+                                      : program.sentencesDim()};
+      SmallVector<Value> sizes = {perRow ? program.getRows()
+                                         : program.getSentences()};
+      if (axis >= 0) {
+        dims.push_back(program.axisDim(axisOf(axis)));
+        sizes.push_back(program.getAxisExtent(axisOf(axis)));
+      }
+      emitter.setBuffer(argument, program.getArgumentFor(
+                                      role, index, argument.getType(), dims));
+      emitter.setAxisSizes(argument, sizes);
+    };
+    bind(decoder.getToken(), "token", 0, true, -1);
+    bind(decoder.getPosition(), "position", 0, true, -1);
+    bind(decoder.getSentence(), "sentence", 0, true, -1);
+    for (auto [index, argument] : llvm::enumerate(decoder.getMemoryArguments()))
+      bind(argument, "memory", index, false, decoder.getMemoryAxes()[index]);
+    for (auto [index, argument] : llvm::enumerate(decoder.getLengthArguments()))
+      bind(argument, "memory_length", index, false, -1);
+    for (auto [index, argument] : llvm::enumerate(decoder.getStateArguments()))
+      bind(argument, "state", index, true, decoder.getStateAxes()[index]);
+
+    PredictOp predict = decoder.getPredict();
+    auto output = [&](Value value, StringRef role, int64_t index, int64_t axis) {
+      SmallVector<Dim> dims = {program.rowsDim()};
+      if (axis >= 0)
+        dims.push_back(program.axisDim(axisOf(axis)));
+      program.addOutput(value, program.getArgumentFor(role, index,
+                                                      value.getType(), dims));
+    };
+    output(predict.getLogits(), "logits", 0, -1);
+    for (auto [index, state] : llvm::enumerate(predict.getStates()))
+      output(state, "next_state", index, decoder.getStateAxes()[index]);
+    if (predict.getWeights())
+      output(predict.getWeights(), "weights", 0, *predict.getAlignAxis());
+    return program.finish(&decoder.getBody().front());
+  }
+
+  void emitPrepare(ModelOp model, const AxisTable &axes,
+                   PackedWeights &packed) {
+    Program program(model, "prepare", axes, packed);
+    Emitter &emitter = program.getEmitter();
+    ImplicitLocOpBuilder &b = emitter.getBuilder();
+    for (const PackedWeights::Entry &entry : packed.getEntries()) {
+      Buffer out = emitter.packedWeight(entry.weight, entry.numOutputs,
+                                        entry.numInputs);
+      ArrayRef<int64_t> features = getFeatures(entry.weight.getType());
+      Value outputs = emitter.constant(entry.numOutputs);
+      SmallVector<int64_t> shape =
+          getPackedShape(entry.numOutputs, entry.numInputs);
+      SmallVector<Value> sizes;
+      for (int64_t size : shape)
+        sizes.push_back(emitter.constant(size));
+      emitter.forEach(sizes, [&](ArrayRef<Value> place) {
+        Value output = arith::AddIOp::create(
+            b,
+            arith::MulIOp::create(b, place[0], emitter.constant(numLanes)),
+            place[2]);
+        Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                             output, outputs);
+        // Beyond the last output stand zeros.
+        output = arith::SelectOp::create(b, exists, output,
+                                         emitter.constant(0));
+        // Outputs and inputs may be several features each.
+        Value flat = arith::AddIOp::create(
+            b,
+            arith::MulIOp::create(b, output, emitter.constant(entry.numInputs)),
+            place[1]);
+        ElementIndex index;
+        index.features.resize(features.size());
+        for (size_t i = features.size(); i-- > 0;) {
+          Value size = emitter.constant(features[i]);
+          index.features[i] = arith::RemUIOp::create(b, flat, size);
+          flat = arith::DivUIOp::create(b, flat, size);
+        }
+        Value element = emitter.evaluate(entry.weight, index);
+        element = arith::SelectOp::create(b, exists, element,
+                                          emitter.constantF32(0));
+        ElementIndex target;
+        target.features.assign(place.begin(), place.end());
+        emitter.store(out, target, element);
+      });
+    }
+    program.end();
+  }
+};
+
+} // namespace

@@ -1,0 +1,173 @@
+//===- Description.cpp - what a library says of itself --------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Description.h"
+
+#include "dialect/Axes.h"
+#include "lowering/cpu/AxisTable.h"
+#include "lowering/cpu/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+namespace json = llvm::json;
+
+static json::Array toArray(ArrayRef<int64_t> values) {
+  json::Array array;
+  for (int64_t value : values)
+    array.push_back(value);
+  return array;
+}
+
+static json::Array describeVocabularies(ModelOp model,
+                                        const VocabularyTokens &tokens) {
+  json::Array vocabularies;
+  for (auto vocabulary : model.getBody().getOps<VocabularyOp>()) {
+    json::Object object;
+    object["name"] = vocabulary.getSymName();
+    json::Array words;
+    if (auto known = tokens.find(vocabulary.getSymName()); known != tokens.end())
+      for (const std::string &word : known->second)
+        words.push_back(word);
+    object["tokens"] = std::move(words);
+    auto mark = [&](StringRef name, std::optional<uint64_t> id) {
+      if (id)
+        object[name] = static_cast<int64_t>(*id);
+    };
+    mark("start", vocabulary.getStart());
+    mark("end", vocabulary.getEnd());
+    mark("unknown", vocabulary.getUnknown());
+    mark("padding", vocabulary.getPadding());
+    vocabularies.push_back(std::move(object));
+  }
+  return vocabularies;
+}
+
+/// The place of a vocabulary among those of the model.
+static int64_t getVocabularyIndex(ModelOp model, StringRef name) {
+  int64_t index = 0;
+  for (auto vocabulary : model.getBody().getOps<VocabularyOp>()) {
+    if (vocabulary.getSymName() == name)
+      return index;
+    ++index;
+  }
+  return -1;
+}
+
+static json::Array describeParameters(ModelOp model) {
+  json::Array parameters;
+  for (auto parameter : model.getBody().getOps<ParameterOp>()) {
+    json::Object object;
+    object["name"] = parameter.getSymName();
+    object["type"] = "f32";
+    object["shape"] = toArray(getFeatures(parameter.getType()));
+    if (parameter.getFrom())
+      object["source"] = *parameter.getFrom();
+    if (std::optional<ArrayRef<int64_t>> slice = parameter.getSlice()) {
+      json::Array ranges;
+      for (size_t i = 0; i + 1 < slice->size(); i += 2)
+        ranges.push_back(json::Array{(*slice)[i], (*slice)[i + 1]});
+      object["slice"] = std::move(ranges);
+    }
+    parameters.push_back(std::move(object));
+  }
+  return parameters;
+}
+
+json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) {
+  json::Object object;
+  object["model"] = model.getSymName();
+  object["vocabularies"] = describeVocabularies(model, tokens);
+  object["parameters"] = describeParameters(model);
+
+  EncoderOp encoder = model.getEncoder();
+  AxisTable axes(encoder);
+  json::Array axisArray, inputs;
+  for (int64_t i = 0; i < axes.size(); ++i) {
+    json::Object axis;
+    if (auto strided = axes.getLengths(i).getDefiningOp<StridedLengthOp>()) {
+      axis["of"] = axes.getNumber(strided.getLengths());
+      axis["stride"] = static_cast<int64_t>(strided.getStride());
+    } else {
+      axis["input"] = static_cast<int64_t>(
+          llvm::find(encoder.getInputAxes(), i) - encoder.getInputAxes().begin());
+    }
+    axisArray.push_back(std::move(axis));
+  }
+  object["axes"] = std::move(axisArray);
+  if (encoder)
+    for (auto [index, name] : llvm::enumerate(encoder.getInputs())) {
+      json::Object input;
+      StringRef vocabulary =
+          cast<StringAttr>(encoder.getVocabularies()[index]).getValue();
+      input["name"] = cast<StringAttr>(name).getValue();
+      input["kind"] = vocabulary.empty() ? "features" : "tokens";
+      if (!vocabulary.empty())
+        input["vocabulary"] = getVocabularyIndex(model, vocabulary);
+      else
+        input["shape"] = toArray(
+            getFeatures(encoder.getBody().getArgument(index).getType()));
+      input["end"] = encoder.getEnds()[index];
+      input["axis"] = encoder.getInputAxes()[index];
+      inputs.push_back(std::move(input));
+    }
+  object["inputs"] = std::move(inputs);
+
+  DecoderOp decoder = model.getDecoder();
+  json::Object target;
+  target["vocabulary"] = getVocabularyIndex(model, decoder.getVocabulary());
+  target["start"] = -1;
+  if (std::optional<StringRef> start = decoder.getStart()) {
+    // A start token is one of the vocabulary; its number is what the step takes.
+    auto known = tokens.find(decoder.getVocabulary());
+    if (known != tokens.end())
+      for (auto [id, word] : llvm::enumerate(known->second))
+        if (word == *start)
+          target["start"] = static_cast<int64_t>(id);
+  }
+  object["target"] = std::move(target);
+
+  PredictOp predict = decoder.getPredict();
+  if (predict.getWeights()) {
+    json::Object alignment;
+    alignment["axis"] =
+        axes.getNumber(encoder.getEncoded().getLengths()[*predict.getAlignAxis()]);
+    alignment["heads"] = getNumFeatureElements(predict.getWeights().getType());
+    object["alignment"] = std::move(alignment);
+  }
+  return object;
+}
+
+json::Object attn::describePrograms(ModuleOp module) {
+  json::Object programs;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto buffers = function->getAttrOfType<ArrayAttr>(programAttrName);
+    if (!buffers)
+      continue;
+    json::Array array;
+    for (Attribute attribute : buffers) {
+      auto buffer = cast<DictionaryAttr>(attribute);
+      json::Object object;
+      object["role"] = buffer.getAs<StringAttr>("role").getValue();
+      object["index"] = buffer.getAs<IntegerAttr>("index").getInt();
+      object["type"] =
+          buffer.getAs<TypeAttr>("type").getValue().isF32() ? "f32" : "i32";
+      json::Array dims;
+      for (Attribute dim : buffer.getAs<ArrayAttr>("dims")) {
+        if (auto size = dyn_cast<IntegerAttr>(dim))
+          dims.push_back(size.getInt());
+        else
+          dims.push_back(cast<StringAttr>(dim).getValue());
+      }
+      object["dims"] = std::move(dims);
+      array.push_back(std::move(object));
+    }
+    programs[function.getSymName()] = std::move(array);
+  }
+  return programs;
+}

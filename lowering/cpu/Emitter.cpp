@@ -1,0 +1,615 @@
+//===- Emitter.cpp - evaluates attn values as loops and vectors -----------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Emitter.h"
+
+#include "dialect/Axes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Emitter::Emitter(func::FuncOp function)
+    : function(function),
+      builder(function.getLoc(), OpBuilder::atBlockEnd(&function.front())) {}
+
+//===----------------------------------------------------------------------===//
+// Constants, loops, memory
+//===----------------------------------------------------------------------===//
+
+Value Emitter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+Value Emitter::constantF32(double value) {
+  return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
+}
+
+Value Emitter::splat(Value value) {
+  return vector::BroadcastOp::create(
+      builder, VectorType::get({numLanes}, value.getType()), value);
+}
+
+void Emitter::forEach(Value size, const std::function<void(Value)> &body) {
+  auto loop = scf::ForOp::create(builder, constant(0), size, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+void Emitter::forEach(ValueRange sizes,
+                      const std::function<void(ArrayRef<Value>)> &body) {
+  SmallVector<Value> indices;
+  std::function<void()> next = [&] {
+    if (indices.size() == sizes.size())
+      return body(indices);
+    forEach(sizes[indices.size()], [&](Value index) {
+      indices.push_back(index);
+      next();
+      indices.pop_back();
+    });
+  };
+  next();
+}
+
+void Emitter::forEachChunk(ArrayRef<int64_t> features,
+                           const std::function<void(ElementIndex)> &body) {
+  if (features.empty())
+    return body({});
+  SmallVector<Value> outer;
+  for (int64_t size : features.drop_back())
+    outer.push_back(constant(size));
+  int64_t last = features.back(), full = last / numLanes * numLanes;
+  forEach(outer, [&](ArrayRef<Value> indices) {
+    auto chunk = [&](Value start, Value mask) {
+      ElementIndex index;
+      index.features.assign(indices.begin(), indices.end());
+      index.features.push_back(start);
+      index.isVector = true;
+      index.mask = mask;
+      body(index);
+    };
+    if (full > 0) {
+      auto loop = scf::ForOp::create(builder, constant(0), constant(full),
+                                     constant(numLanes));
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      chunk(loop.getInductionVar(), Value());
+    }
+    if (full < last) {
+      Value mask = vector::CreateMaskOp::create(
+          builder, VectorType::get({numLanes}, builder.getI1Type()),
+          constant(last - full));
+      chunk(constant(full), mask);
+    }
+  });
+}
+
+Value Emitter::reduce(
+    Value size, std::optional<int64_t> staticSize, Value neutral,
+    const std::function<Value(Value, Value, Value)> &body,
+    const std::function<Value(Value, Value)> &combine) {
+  Value start = splat(neutral);
+  Value step = constant(numLanes);
+  // The tail runs the same code under a mask, so that an element is treated
+  // alike wherever the end of its row lies (R13).
+  Value full, rest;
+  if (staticSize) {
+    full = constant(*staticSize / numLanes * numLanes);
+    rest = constant(*staticSize % numLanes);
+  } else {
+    rest = arith::RemUIOp::create(builder, size, step);
+    full = arith::SubIOp::create(builder, size, rest);
+  }
+  Value accumulated = start;
+  if (!staticSize || *staticSize >= numLanes) {
+    auto loop = scf::ForOp::create(builder, constant(0), full, step, start);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(builder, body(loop.getInductionVar(), Value(),
+                                       loop.getRegionIterArg(0)));
+    accumulated = loop.getResult(0);
+  }
+  if (!staticSize || *staticSize % numLanes != 0) {
+    Value mask = vector::CreateMaskOp::create(
+        builder, VectorType::get({numLanes}, builder.getI1Type()), rest);
+    Value tail = body(full, mask, accumulated);
+    accumulated = arith::SelectOp::create(builder, mask, tail, accumulated);
+  }
+  // The fixed tree: lane i meets lane i + width / 2.
+  for (int64_t width = numLanes / 2; width >= 1; width /= 2) {
+    auto half = [&](int64_t offset) -> Value {
+      return vector::ExtractStridedSliceOp::create(
+          builder, accumulated, ArrayRef<int64_t>{offset},
+          ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+    };
+    accumulated = combine(half(0), half(width));
+  }
+  return vector::ExtractOp::create(builder, accumulated,
+                                   ArrayRef<int64_t>{0});
+}
+
+/// All indices of an element, axes first.
+static SmallVector<Value> flatten(const ElementIndex &index) {
+  SmallVector<Value> indices(index.axes);
+  llvm::append_range(indices, index.features);
+  return indices;
+}
+
+void Emitter::store(Buffer buffer, const ElementIndex &index, Value element) {
+  cache.clear();
+  SmallVector<Value> indices = flatten(index);
+  if (getElementTypeOrSelf(element.getType()).isInteger(1)) {
+    Type byte = builder.getI8Type();
+    if (index.isVector)
+      byte = VectorType::get({numLanes}, byte);
+    element = arith::ExtUIOp::create(builder, byte, element);
+  }
+  if (!index.isVector)
+    memref::StoreOp::create(builder, element, buffer, indices);
+  else if (index.mask)
+    vector::MaskedStoreOp::create(builder, buffer, indices, index.mask,
+                                  element);
+  else
+    vector::StoreOp::create(builder, element, buffer, indices);
+}
+
+Value Emitter::load(Buffer buffer, const ElementIndex &index) {
+  SmallVector<Value> indices = flatten(index);
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  Value loaded;
+  if (!index.isVector) {
+    loaded = memref::LoadOp::create(builder, buffer, indices);
+  } else {
+    auto type = VectorType::get({numLanes}, element);
+    if (index.mask) {
+      Value zero =
+          arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+      loaded = vector::MaskedLoadOp::create(builder, type, buffer, indices,
+                                            index.mask, zero);
+    } else {
+      loaded = vector::LoadOp::create(builder, type, buffer, indices);
+    }
+  }
+  if (element.isInteger(8)) {
+    Value zero = arith::ConstantOp::create(
+        builder, builder.getZeroAttr(loaded.getType()));
+    loaded = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, loaded,
+                                   zero);
+  }
+  return loaded;
+}
+
+Buffer Emitter::allocate(Type type, ValueRange sizes) {
+  Type element = getElementTypeOrSelf(type);
+  if (element.isInteger(1))
+    element = builder.getI8Type();
+  SmallVector<int64_t> shape(getNumAxes(type), ShapedType::kDynamic);
+  llvm::append_range(shape, getFeatures(type));
+  return allocateBuffer(MemRefType::get(shape, element), sizes);
+}
+
+Buffer Emitter::allocateBuffer(MemRefType type, ValueRange sizes) {
+  // Buffers belong to the program as a whole: they are placed before the loop
+  // that fills them.
+  OpBuilder::InsertionGuard guard(builder);
+  if (builder.getBlock() != &function.front()) {
+    Operation *outermost = builder.getBlock()->getParentOp();
+    while (outermost->getBlock() != &function.front())
+      outermost = outermost->getParentOp();
+    builder.setInsertionPoint(outermost);
+  }
+  return memref::AllocOp::create(builder, type, sizes);
+}
+
+//===----------------------------------------------------------------------===//
+// Axis sizes
+//===----------------------------------------------------------------------===//
+
+ArrayRef<Value> Emitter::getAxisSizes(Value value) {
+  auto known = axisSizes.find(value);
+  if (known == axisSizes.end()) {
+    SmallVector<Value> sizes = computeAxisSizes(value);
+    known = axisSizes.try_emplace(value, sizes).first;
+  }
+  return known->second;
+}
+
+SmallVector<Value> Emitter::computeAxisSizes(Value value) {
+  unsigned numAxes = getNumAxes(value.getType());
+  if (numAxes == 0)
+    return {};
+  if (auto bound = bindings.find(value); bound != bindings.end())
+    return SmallVector<Value>(
+        getAxisSizes(bound->second.first).take_back(numAxes));
+  Operation *op = value.getDefiningOp();
+  assert(op && "the sizes of arguments are set by the program");
+
+  auto take = [&](Value from, unsigned count) {
+    return SmallVector<Value>(getAxisSizes(from).take_front(count));
+  };
+  if (auto toRows = dyn_cast<ToRowsOp>(op)) {
+    SmallVector<Value> sizes = take(toRows.getInput(), numAxes);
+    sizes[0] = getAxisSizes(toRows.getRows())[0];
+    return sizes;
+  }
+  if (isa<FirstOp, LastOp, MeanOp>(op))
+    return take(op->getOperand(0), 1);
+  int64_t stride = 1;
+  if (isa<PairsOp>(op))
+    stride = 2;
+  else if (auto convolution = dyn_cast<Conv1dOp>(op))
+    stride = convolution.getStride();
+  if (stride > 1) {
+    SmallVector<Value> sizes = take(op->getOperand(0), 2);
+    sizes[1] = arith::CeilDivUIOp::create(builder, sizes[1], constant(stride));
+    return sizes;
+  }
+  if (auto pair = dyn_cast<PairOpInterface>(op)) {
+    SmallVector<Value> sizes;
+    sizes.push_back(getAxisSizes(pair.getRows() ? pair.getRows()
+                                                : pair.getLengths())[0]);
+    Value keys, queries;
+    for (auto [index, input] : llvm::enumerate(pair.getInputs())) {
+      if (pair.indexes(index, PairOpInterface::Key) && !keys)
+        keys = getAxisSizes(input)[1];
+      if (pair.indexes(index, PairOpInterface::Query) && !queries)
+        queries = getAxisSizes(input)[1];
+    }
+    if (pair.hasQueryAxis())
+      sizes.push_back(queries);
+    if (sizes.size() < numAxes)
+      sizes.push_back(keys);
+    return sizes;
+  }
+  for (Value operand : op->getOperands())
+    if (getNumAxes(operand.getType()) == numAxes)
+      return take(operand, numAxes);
+  llvm_unreachable("a value with axes has an operand with them");
+}
+
+//===----------------------------------------------------------------------===//
+// Which values get a buffer
+//===----------------------------------------------------------------------===//
+
+/// Operations that only say where an element comes from: evaluating them twice
+/// costs a load.
+static bool isRedirect(Operation *op) {
+  return isa<BroadcastOp, SliceOp, EmbedOp, LookupOp, ToRowsOp, ReverseOp,
+             FirstOp, LastOp, PositionOp, GetParameterOp, arith::ConstantOp>(
+      op);
+}
+
+bool Emitter::isLazy(Operation *op) {
+  if (isRedirect(op) || isa<SigmoidOp, OuterOp, StridedLengthOp>(op))
+    return true;
+  // Without features, a dot product is one reduction where its value is used.
+  if (auto dot = dyn_cast<DotOp>(op))
+    return getFeatures(dot.getResult().getType()).empty();
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+}
+
+/// Whether this use goes through memory several times, or in an order of its
+/// own, so that the value must lie in a buffer.
+static bool readsBuffer(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<LinearOp, Conv1dOp, ScanOp>(user))
+    return true;
+  if (auto pair = dyn_cast<PairOpInterface>(user))
+    return llvm::is_contained(pair.getInputs(), use.get());
+  return false;
+}
+
+/// The operations that evaluate `value`, looking through lazy ones.
+static void collectRoots(Value value, llvm::SmallPtrSetImpl<Operation *> &roots) {
+  for (Operation *user : value.getUsers()) {
+    if (Emitter::isLazy(user) && user->getBlock() == value.getParentBlock())
+      collectRoots(user->getResult(0), roots);
+    else
+      roots.insert(user);
+  }
+}
+
+bool Emitter::needsBuffer(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (buffers.contains(value))
+    return true;
+  if (isa<GetParameterOp>(op))
+    return false;
+  if (llvm::any_of(value.getUses(), readsBuffer))
+    return true;
+  if (isRedirect(op) || getNumAxes(value.getType()) == 0)
+    return false;
+  llvm::SmallPtrSet<Operation *, 4> roots;
+  collectRoots(value, roots);
+  return roots.size() > 1 || llvm::any_of(roots, [&](Operation *root) {
+           return root->getBlock() != op->getBlock();
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+Value Emitter::evaluate(Value value, const ElementIndex &index) {
+  if (builder.getBlock() != cacheBlock) {
+    cache.clear();
+    cacheBlock = builder.getBlock();
+  }
+  std::vector<void *> key = {value.getAsOpaquePointer(),
+                             index.mask.getAsOpaquePointer(),
+                             reinterpret_cast<void *>(size_t(index.isVector))};
+  for (Value part : flatten(index))
+    key.push_back(part.getAsOpaquePointer());
+  if (auto known = cache.find(key); known != cache.end())
+    return known->second;
+  Value result = evaluateUncached(value, index);
+  if (builder.getBlock() == cacheBlock)
+    cache[key] = result;
+  return result;
+}
+
+Value Emitter::lastTruePosition(Value lengths, Value row) {
+  Value length = evaluate(lengths, {.axes = {row}, .features = {}});
+  Value one = arith::ConstantIntOp::create(builder, 1, 32);
+  Value zero = arith::ConstantIntOp::create(builder, 0, 32);
+  Value last = arith::SubIOp::create(builder, length, one);
+  last = arith::MaxSIOp::create(builder, last, zero);
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), last);
+}
+
+Value Emitter::evaluateUncached(Value value, const ElementIndex &index) {
+  if (Value scalar = scalars.lookup(value))
+    return index.isVector ? splat(scalar) : scalar;
+  if (Buffer buffer = buffers.lookup(value))
+    return load(buffer, index);
+  if (auto bound = bindings.find(value); bound != bindings.end()) {
+    ElementIndex outer = index;
+    outer.axes = bound->second.second(index.axes);
+    return evaluate(bound->second.first, outer);
+  }
+  Operation *op = value.getDefiningOp();
+  assert(op && "an argument without a buffer or a binding");
+  if (auto parameter = dyn_cast<GetParameterOp>(op))
+    return load(parameterBuffer(parameter), index);
+  assert(isLazy(op) && "a kernel's result is in a buffer");
+  return evaluateElementwise(op, index);
+}
+
+Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
+  builder.setLoc(op->getLoc());
+  Value result = op->getResult(0);
+  auto perLane = [&](Value scalar) {
+    return index.isVector ? splat(scalar) : scalar;
+  };
+  /// `element`, or zero where `condition` (one for all lanes) is false.
+  auto orZero = [&](Value condition, Value element) -> Value {
+    Value zero = arith::ConstantOp::create(
+        builder, builder.getZeroAttr(element.getType()));
+    return arith::SelectOp::create(builder, condition, element, zero);
+  };
+
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    Type from = broadcast.getInput().getType();
+    ArrayRef<int64_t> features = getFeatures(from);
+    ElementIndex inner = index;
+    inner.axes.resize(getNumAxes(from));
+    if (features == getFeatures(result.getType()))
+      return evaluate(broadcast.getInput(), inner);
+    inner.isVector = false;
+    inner.mask = Value();
+    if (isPrefix(features, getFeatures(result.getType())))
+      inner.features.resize(features.size());
+    else
+      inner.features.assign(features.size(), constant(0));
+    return perLane(evaluate(broadcast.getInput(), inner));
+  }
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    ElementIndex inner = index;
+    Value start = constant(slice.getStart());
+    if (slice.getDrop())
+      inner.features.insert(inner.features.begin(), start);
+    else
+      inner.features[0] =
+          arith::AddIOp::create(builder, inner.features[0], start);
+    return evaluate(slice.getInput(), inner);
+  }
+  if (auto embed = dyn_cast<EmbedOp>(op)) {
+    ElementIndex token{.axes = index.axes, .features = {}};
+    Value id = evaluate(embed.getTokens(), token);
+    Value zero = arith::ConstantIntOp::create(builder, 0, 32);
+    Value exists = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge,
+                                         id, zero);
+    Value row = arith::IndexCastOp::create(
+        builder, builder.getIndexType(),
+        arith::SelectOp::create(builder, exists, id, zero));
+    ElementIndex entry = index;
+    entry.axes.clear();
+    entry.features.insert(entry.features.begin(), row);
+    return orZero(exists, evaluate(embed.getTable(), entry));
+  }
+  if (auto lookup = dyn_cast<LookupOp>(op)) {
+    ElementIndex place{.axes = index.axes, .features = {}};
+    Value position = evaluate(lookup.getIndex(), place);
+    // The runtime refuses positions beyond the table; never read outside of it.
+    int64_t size = getFeatures(lookup.getTable().getType()).front();
+    Value last = arith::ConstantIntOp::create(builder, size - 1, 32);
+    Value zero = arith::ConstantIntOp::create(builder, 0, 32);
+    position = arith::MaxSIOp::create(builder, position, zero);
+    position = arith::MinSIOp::create(builder, position, last);
+    ElementIndex entry = index;
+    entry.axes.clear();
+    entry.features.insert(entry.features.begin(),
+                          arith::IndexCastOp::create(
+                              builder, builder.getIndexType(), position));
+    return evaluate(lookup.getTable(), entry);
+  }
+  if (auto toRows = dyn_cast<ToRowsOp>(op)) {
+    ElementIndex inner = index;
+    Value row = evaluate(toRows.getRows(),
+                         {.axes = {index.axes[0]}, .features = {}});
+    inner.axes[0] =
+        arith::IndexCastOp::create(builder, builder.getIndexType(), row);
+    return evaluate(toRows.getInput(), inner);
+  }
+  if (auto reverse = dyn_cast<ReverseOp>(op)) {
+    ElementIndex inner = index;
+    Value last = lastTruePosition(reverse.getLengths(), index.axes[0]);
+    // Padding positions read the first element, whatever it is.
+    Value within = arith::CmpIOp::create(builder, arith::CmpIPredicate::ule,
+                                         index.axes[1], last);
+    Value mirrored = arith::SubIOp::create(builder, last, index.axes[1]);
+    inner.axes[1] =
+        arith::SelectOp::create(builder, within, mirrored, constant(0));
+    return evaluate(reverse.getInput(), inner);
+  }
+  if (isa<FirstOp, LastOp>(op)) {
+    Value lengths = op->getOperand(1);
+    ElementIndex inner = index;
+    inner.axes.push_back(isa<FirstOp>(op)
+                             ? constant(0)
+                             : lastTruePosition(lengths, index.axes[0]));
+    Value length = evaluate(lengths, {.axes = {index.axes[0]}, .features = {}});
+    Value some = arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::sgt, length,
+        arith::ConstantIntOp::create(builder, 0, 32));
+    return orZero(some, evaluate(op->getOperand(0), inner));
+  }
+  if (isa<PositionOp>(op)) {
+    Value position = arith::IndexCastOp::create(builder, builder.getI32Type(),
+                                                index.axes[1]);
+    return perLane(position);
+  }
+  if (auto strided = dyn_cast<StridedLengthOp>(op)) {
+    Value length = evaluate(strided.getLengths(), index);
+    Value stride =
+        arith::ConstantIntOp::create(builder, strided.getStride(), 32);
+    return arith::CeilDivSIOp::create(builder, length, stride);
+  }
+  if (auto outer = dyn_cast<OuterOp>(op)) {
+    ElementIndex left = index;
+    left.features.pop_back();
+    left.isVector = false;
+    left.mask = Value();
+    ElementIndex right = index;
+    size_t prefix = getFeatures(outer.getRhs().getType()).size() - 1;
+    right.features.assign(index.features.begin(),
+                          index.features.begin() + prefix);
+    right.features.push_back(index.features.back());
+    Value factor = perLane(evaluate(outer.getLhs(), left));
+    return arith::MulFOp::create(builder, factor,
+                                 evaluate(outer.getRhs(), right));
+  }
+  if (auto dot = dyn_cast<DotOp>(op)) {
+    int64_t size = getFeatures(dot.getLhs().getType()).back();
+    return reduce(
+        constant(size), size, constantF32(0),
+        [&](Value start, Value mask, Value sum) -> Value {
+          ElementIndex chunk{.axes = index.axes,
+                             .features = {start},
+                             .isVector = true,
+                             .mask = mask};
+          return math::FmaOp::create(builder, evaluate(dot.getLhs(), chunk),
+                                     evaluate(dot.getRhs(), chunk), sum);
+        },
+        [&](Value a, Value b) -> Value {
+          return arith::AddFOp::create(builder, a, b);
+        });
+  }
+  if (auto sigmoid = dyn_cast<SigmoidOp>(op)) {
+    Value x = evaluate(sigmoid.getInput(), index);
+    Value one = arith::ConstantOp::create(
+        builder, x.getType(),
+        isa<VectorType>(x.getType())
+            ? cast<TypedAttr>(DenseElementsAttr::get(
+                  cast<VectorType>(x.getType()), 1.0f))
+            : cast<TypedAttr>(builder.getF32FloatAttr(1)));
+    Value e = math::ExpOp::create(builder, arith::NegFOp::create(builder, x));
+    return arith::DivFOp::create(builder, one,
+                                 arith::AddFOp::create(builder, one, e));
+  }
+  if (auto constantOp = dyn_cast<arith::ConstantOp>(op)) {
+    auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
+    TypedAttr attribute = constantOp.getValue();
+    if (dense)
+      attribute = dense.getSplatValue<TypedAttr>();
+    Value scalar = arith::ConstantOp::create(builder, attribute);
+    return perLane(scalar);
+  }
+
+  // Arithmetic: the same operation on elements or lanes.
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, evaluate(operand, index));
+  Operation *clone = builder.clone(*op, mapping);
+  Type element = getElementTypeOrSelf(result.getType());
+  clone->getResult(0).setType(
+      index.isVector ? Type(VectorType::get({numLanes}, element)) : element);
+  return clone->getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+void Emitter::materialize(Value value, Buffer destination) {
+  SmallVector<Value> sizes(getAxisSizes(value));
+  forEach(sizes, [&](ArrayRef<Value> axes) {
+    forEachChunk(getFeatures(value.getType()), [&](ElementIndex index) {
+      index.axes.assign(axes.begin(), axes.end());
+      store(destination, index, evaluate(value, index));
+    });
+  });
+}
+
+Buffer Emitter::getOrMaterialize(Value value) {
+  if (Buffer buffer = buffers.lookup(value))
+    return buffer;
+  if (auto parameter = value.getDefiningOp<GetParameterOp>())
+    return parameterBuffer(parameter);
+  Buffer buffer = allocate(value.getType(), getAxisSizes(value));
+  materialize(value, buffer);
+  return buffers[value] = buffer;
+}
+
+LogicalResult Emitter::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(emit(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Emitter::emit(Operation *op) {
+  builder.setLoc(op->getLoc());
+  if (isLazy(op)) {
+    // Constant tables are looked into where they are used; only a splat has one
+    // value for all places.
+    if (auto constantOp = dyn_cast<arith::ConstantOp>(op))
+      if (auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
+          dense && !dense.isSplat())
+        return op->emitError("expected a scalar or splat constant, but got a "
+                             "table of constants");
+    Value result = op->getResult(0);
+    if (needsBuffer(result)) {
+      Buffer buffer = buffers.lookup(result);
+      if (!buffer)
+        buffer = allocate(result.getType(), getAxisSizes(result));
+      buffers.erase(result);
+      materialize(result, buffer);
+      buffers[result] = buffer;
+    }
+    return success();
+  }
+  return emitKernel(op);
+}

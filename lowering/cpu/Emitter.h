@@ -1,0 +1,162 @@
+//===- Emitter.h - evaluates attn values as loops and vectors -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An attn value is evaluated element by element, or 16 elements of its last
+// feature at a time, at the place where it is needed. Elementwise operations and
+// those that only say where an element comes from (slice, broadcast, embed)
+// never get a buffer; the others are kernels that write one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_EMITTER_H
+#define ATTN_LOWERING_CPU_EMITTER_H
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <functional>
+#include <map>
+
+namespace mlir::attn {
+
+/// The lanes over which every reduction is defined (R21), whatever the width of
+/// the machine's registers.
+inline constexpr int64_t numLanes = 16;
+
+/// Where in a value an element stands: one index per axis and per feature. In
+/// vector form the last feature's index is the first of `numLanes`, of which
+/// those count that `mask` selects (null: all).
+struct ElementIndex {
+  SmallVector<Value> axes = {};
+  SmallVector<Value> features = {};
+  bool isVector = false;
+  Value mask = {};
+};
+
+/// A buffer that holds a value: a memref of its axes and features, booleans as
+/// i8.
+using Buffer = Value;
+
+/// Evaluates values inside one function.
+class Emitter {
+public:
+  explicit Emitter(func::FuncOp function);
+
+  ImplicitLocOpBuilder &getBuilder() { return builder; }
+
+  //===--------------------------------------------------------------------===//
+  // What is known of values
+  //===--------------------------------------------------------------------===//
+
+  /// Says that `value` lies in `buffer`.
+  void setBuffer(Value value, Buffer buffer) { buffers[value] = buffer; }
+  Buffer lookupBuffer(Value value) const { return buffers.lookup(value); }
+  /// Says how many elements each axis of `value` has.
+  void setAxisSizes(Value value, ArrayRef<Value> sizes) {
+    axisSizes[value] = SmallVector<Value>(sizes);
+  }
+  ArrayRef<Value> getAxisSizes(Value value);
+  /// Says that an argument of an inner block stands for `outer`, at the axes
+  /// that the function gives for its own.
+  using AxisMap = std::function<SmallVector<Value>(ArrayRef<Value>)>;
+  void bindArgument(Value argument, Value outer, AxisMap axes) {
+    bindings[argument] = {outer, std::move(axes)};
+  }
+  /// The value that an argument of an inner block stands for.
+  Value resolve(Value value) const {
+    auto bound = bindings.find(value);
+    return bound == bindings.end() ? value : resolve(bound->second.first);
+  }
+  /// Says that a scalar argument of an inner block is `scalar`.
+  void bindScalar(Value argument, Value scalar) { scalars[argument] = scalar; }
+  /// How the value of a parameter is found; set by the program.
+  std::function<Buffer(GetParameterOp)> parameterBuffer;
+  /// How the packed form of a product's weight is found; set by the program.
+  std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs)>
+      packedWeight;
+
+  //===--------------------------------------------------------------------===//
+  // Evaluation
+  //===--------------------------------------------------------------------===//
+
+  /// Whether an operation gets no buffer of its own.
+  static bool isLazy(Operation *op);
+  /// The element or lanes of `value` at `index`.
+  Value evaluate(Value value, const ElementIndex &index);
+
+  /// Emits an operation into the buffer of its results. Fails with a message
+  /// where the CPU has no kernel for it.
+  LogicalResult emit(Operation *op);
+  /// Emits the operations of a block in order, those that need it into buffers.
+  LogicalResult emitBlock(Block &block);
+  /// Writes `value` into `destination`.
+  void materialize(Value value, Buffer destination);
+  /// The buffer of `value`, made and filled if it has none.
+  Buffer getOrMaterialize(Value value);
+
+  /// A new buffer for a value of `type` with axes of the given sizes.
+  Buffer allocate(Type type, ValueRange sizes);
+  Buffer allocateBuffer(MemRefType type, ValueRange sizes);
+
+  //===--------------------------------------------------------------------===//
+  // Loops
+  //===--------------------------------------------------------------------===//
+
+  Value constant(int64_t value);
+  Value constantF32(double value);
+  /// `value` in every lane.
+  Value splat(Value value);
+
+  void forEach(Value size, const std::function<void(Value)> &body);
+  void forEach(ValueRange sizes, const std::function<void(ArrayRef<Value>)> &body);
+  /// Runs `body` for every element of the features, `numLanes` at a time.
+  void forEachChunk(ArrayRef<int64_t> features,
+                    const std::function<void(ElementIndex)> &body);
+  /// Reduces `size` elements: `body` combines the accumulator with the chunk at
+  /// a start, under a mask (null: all lanes). Ends in a fixed tree of `combine`.
+  Value reduce(Value size, std::optional<int64_t> staticSize, Value neutral,
+               const std::function<Value(Value start, Value mask, Value acc)> &body,
+               const std::function<Value(Value, Value)> &combine);
+
+  void store(Buffer buffer, const ElementIndex &index, Value element);
+  Value load(Buffer buffer, const ElementIndex &index);
+
+private:
+  friend class ReadEmitter;
+  Value evaluateUncached(Value value, const ElementIndex &index);
+  Value evaluateElementwise(Operation *op, const ElementIndex &index);
+  bool needsBuffer(Value value);
+  SmallVector<Value> computeAxisSizes(Value value);
+  LogicalResult emitLinear(LinearOp op, Buffer destination);
+  LogicalResult emitScan(ScanOp op);
+  LogicalResult emitRead(ReadOp op);
+  LogicalResult emitKernel(Operation *op);
+  Value lastTruePosition(Value lengths, Value row);
+
+  func::FuncOp function;
+  ImplicitLocOpBuilder builder;
+  DenseMap<Value, Buffer> buffers;
+  DenseMap<Value, SmallVector<Value>> axisSizes;
+  DenseMap<Value, std::pair<Value, AxisMap>> bindings;
+  DenseMap<Value, Value> scalars;
+  /// Values already evaluated in the current innermost loop.
+  std::map<std::vector<void *>, Value> cache;
+  Block *cacheBlock = nullptr;
+};
+
+/// The function that multiplies packed weights with rows, made when first
+/// needed: (rows x K, packed [N / 16, K, 16], bias, rows x N).
+func::FuncOp getOrCreateProduct(ModuleOp module);
+/// The shape of a packed weight of `numOutputs` x `numInputs`.
+SmallVector<int64_t> getPackedShape(int64_t numOutputs, int64_t numInputs);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_CPU_EMITTER_H

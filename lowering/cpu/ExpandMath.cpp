@@ -1,0 +1,218 @@
+//===- ExpandMath.cpp - mathematics in plain arithmetic -------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// exp, tanh and log of f32 by range reduction and a polynomial, in operations
+// whose bits IEEE 754 fixes (R21). The coefficients of the polynomials are those of
+// the Cephes library's expf, tanhf and logf (S. Moshier).
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <limits>
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "lowering/cpu/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Writes arithmetic on values of one type, a scalar or a vector of f32.
+class Arithmetic {
+public:
+  Arithmetic(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {
+    integer = withElement(b.getI32Type());
+  }
+
+  Value f32(double value) {
+    return constant(type, b.getF32FloatAttr(value));
+  }
+  Value i32(int32_t value) {
+    return constant(integer, b.getI32IntegerAttr(value));
+  }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
+  Value select(Value c, Value x, Value y) {
+    return arith::SelectOp::create(b, c, x, y);
+  }
+  Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(b, predicate, x, y);
+  }
+  Value bits(Value x) { return arith::BitcastOp::create(b, integer, x); }
+  Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
+  Value absolute(Value x) {
+    return fromBits(arith::AndIOp::create(b, bits(x), i32(0x7fffffff)));
+  }
+
+  /// c[0] x^n + ... + c[n], by Horner's scheme.
+  Value polynomial(Value x, ArrayRef<double> coefficients) {
+    Value result = f32(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      result = fma(result, x, f32(coefficient));
+    return result;
+  }
+
+  /// x * 2^n for an integer n in i32, in two factors so that results below the
+  /// normal range are rounded once.
+  Value scale(Value x, Value n) {
+    Value half = arith::ShRSIOp::create(b, n, i32(1));
+    Value rest = arith::SubIOp::create(b, n, half);
+    return mul(mul(x, powerOfTwo(half)), powerOfTwo(rest));
+  }
+
+  Value exp(Value x) {
+    // Beyond these bounds the result is inf or 0; within them n stays small
+    // enough for `scale`.
+    Value high = f32(89), low = f32(-104);
+    Value clamped = select(compare(arith::CmpFPredicate::OGT, x, high), high, x);
+    clamped = select(compare(arith::CmpFPredicate::OLT, clamped, low), low, clamped);
+    // n is x / ln 2 rounded: adding 1.5 * 2^23 leaves no bits after the point.
+    Value magic = f32(12582912.0);
+    Value shifted = fma(clamped, f32(1.4426950408889634), magic);
+    Value n = sub(shifted, magic);
+    // r = x - n ln 2, with ln 2 in two parts.
+    Value r = fma(n, f32(-0.693359375), clamped);
+    r = fma(n, f32(2.12194440e-4), r);
+    Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                             4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+    Value e = add(fma(p, mul(r, r), r), f32(1));
+    // The integer is in the low bits of the shifted number.
+    Value exponent = arith::SubIOp::create(b, bits(shifted), bits(magic));
+    return scale(e, exponent);
+  }
+
+  Value tanh(Value x) {
+    Value magnitude = absolute(x);
+    // Near zero a polynomial in x^2, elsewhere 1 - 2 / (exp(2 x) + 1).
+    Value square = mul(x, x);
+    Value p = polynomial(square, {-5.70498872745e-3, 2.06390887954e-2,
+                                  -5.37397155531e-2, 1.33314422036e-1,
+                                  -3.33332819422e-1});
+    Value small = fma(mul(p, square), x, x);
+    Value e = exp(add(magnitude, magnitude));
+    Value large = sub(f32(1), div(f32(2), add(e, f32(1))));
+    Value sign = arith::AndIOp::create(b, bits(x), i32(int32_t(0x80000000)));
+    large = fromBits(arith::OrIOp::create(b, bits(large), sign));
+    return select(compare(arith::CmpFPredicate::OLT, magnitude, f32(0.625)),
+                  small, large);
+  }
+
+  Value log(Value x) {
+    // Numbers below the normal range are brought into it first.
+    Value tiny = f32(1.17549435e-38);
+    Value isTiny = compare(arith::CmpFPredicate::OLT, x, tiny);
+    Value normal = select(isTiny, mul(x, f32(8388608.0)), x);
+    Value bitsOf = bits(normal);
+    Value exponent = arith::SubIOp::create(
+        b, arith::ShRSIOp::create(b, bitsOf, i32(23)), i32(126));
+    exponent = arith::SubIOp::create(
+        b, exponent, select(isTiny, i32(23), i32(0)));
+    Value mantissa = fromBits(arith::OrIOp::create(
+        b, arith::AndIOp::create(b, bitsOf, i32(0x007fffff)), i32(0x3f000000)));
+    // The mantissa in [sqrt(1/2), sqrt(2)).
+    Value low = compare(arith::CmpFPredicate::OLT, mantissa, f32(0.70710678118654752));
+    Value e = arith::SIToFPOp::create(
+        b, type,
+        arith::SubIOp::create(b, exponent, select(low, i32(1), i32(0))));
+    Value m = sub(select(low, add(mantissa, mantissa), mantissa), f32(1));
+    Value square = mul(m, m);
+    Value p = polynomial(m, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1,
+                             -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+                             2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+    Value y = mul(mul(p, m), square);
+    y = fma(e, f32(-2.12194440e-4), y);
+    y = fma(square, f32(-0.5), y);
+    Value result = fma(e, f32(0.693359375), add(m, y));
+    double inf = std::numeric_limits<double>::infinity();
+    double nan = std::numeric_limits<double>::quiet_NaN();
+    result = select(compare(arith::CmpFPredicate::OEQ, x, f32(inf)), x, result);
+    result = select(compare(arith::CmpFPredicate::OEQ, x, f32(0)), f32(-inf), result);
+    return select(compare(arith::CmpFPredicate::ULT, x, f32(0)), f32(nan), result);
+  }
+
+private:
+  Type withElement(Type element) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return VectorType::get(vector.getShape(), element);
+    return element;
+  }
+  Value constant(Type of, TypedAttr value) {
+    if (auto vector = dyn_cast<VectorType>(of))
+      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, value));
+    return arith::ConstantOp::create(b, value);
+  }
+  /// 2^n for n in the exponent's range.
+  Value powerOfTwo(Value n) {
+    Value biased = arith::AddIOp::create(b, n, i32(127));
+    return fromBits(arith::ShLIOp::create(b, biased, i32(23)));
+  }
+
+  ImplicitLocOpBuilder &b;
+  Type type, integer;
+};
+
+/// Replaces one function of `math` by arithmetic.
+template <typename MathOp, Value (Arithmetic::*write)(Value)>
+struct Expand : OpRewritePattern<MathOp> {
+  using OpRewritePattern<MathOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MathOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32() || isa<TensorType>(type))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Arithmetic arithmetic(b, type);
+    rewriter.replaceOp(op, (arithmetic.*write)(op.getOperand()));
+    return success();
+  }
+};
+
+struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
+  using ExpandMathBase::ExpandMathBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<Expand<math::ExpOp, &Arithmetic::exp>,
+                 Expand<math::TanhOp, &Arithmetic::tanh>,
+                 Expand<math::LogOp, &Arithmetic::log>>(&getContext());
+    GreedyRewriteConfig config;
+    config.enableFolding(false);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      return signalPassFailure();
+    // What is left would become a call of a library, scalar and with bits of
+    // its own.
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+          isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp>(op) ||
+          isa<TensorType>(op->getResult(0).getType()))
+        return WalkResult::advance();
+      op->emitError("expected a function that CPU code can compute, but got '")
+          << op->getName() << "'";
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

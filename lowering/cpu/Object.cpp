@@ -1,0 +1,168 @@
+//===- Object.cpp - from the LLVM dialect to an object --------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Pipeline.h"
+
+#include "runtime/compiled_model.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::unique_ptr<llvm::TargetMachine>
+attn::createHostMachine(std::string &error) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser();
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  std::string features;
+  for (const auto &[name, available] : llvm::sys::getHostCPUFeatures())
+    features += (features.empty() ? "" : ",") +
+                std::string(available ? "+" : "-") + name.str();
+  llvm::TargetOptions options;
+  // Products and sums are fused where the code says so, and nowhere else (R13).
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, llvm::sys::getHostCPUName(), features, options,
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// Adds the weights file as data, without reading it into the compiler.
+static void embedWeights(llvm::Module &module, StringRef path) {
+  std::string assembly;
+  llvm::raw_string_ostream out(assembly);
+  out << "\t.section .rodata.attn_weights,\"a\",@progbits\n"
+      << "\t.p2align 6\n"
+      << "attn_weights_begin:\n\t.incbin \"";
+  out.write_escaped(path);
+  out << "\"\nattn_weights_end:\n"
+      << "\t.byte 0\n"
+      << "\t.p2align 3\n"
+      << "attn_weights_size:\n"
+      << "\t.quad attn_weights_end - attn_weights_begin\n"
+      << "\t.text\n";
+  module.appendModuleInlineAsm(assembly);
+}
+
+/// Adds `attn_compiled`, the table of runtime/compiled_model.h, and the one
+/// function that the library exports.
+static void addCompiledModel(llvm::Module &module,
+                             const LibraryContents &contents) {
+  llvm::LLVMContext &context = module.getContext();
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto *i32 = llvm::Type::getInt32Ty(context);
+  auto *i64 = llvm::Type::getInt64Ty(context);
+  auto *null = llvm::ConstantPointerNull::get(pointer);
+
+  auto *text = llvm::ConstantDataArray::getString(context, contents.description,
+                                                  /*AddNull=*/true);
+  auto *description = new llvm::GlobalVariable(
+      module, text->getType(), /*isConstant=*/true,
+      llvm::GlobalValue::InternalLinkage, text, "attn_description");
+
+  llvm::Constant *weights = null;
+  uint64_t weightsSize = 0;
+  if (!contents.weightsPath.empty()) {
+    embedWeights(module, contents.weightsPath);
+    auto *symbol = new llvm::GlobalVariable(
+        module, llvm::Type::getInt8Ty(context), /*isConstant=*/true,
+        llvm::GlobalValue::ExternalLinkage, nullptr, "attn_weights_begin");
+    symbol->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    weights = symbol;
+    llvm::sys::fs::file_size(contents.weightsPath, weightsSize);
+  }
+
+  auto program = [&](StringRef name) -> SmallVector<llvm::Constant *> {
+    return {module.getFunction(("attn_" + name).str()),
+            module.getFunction(("attn_" + name + "_workspace").str())};
+  };
+  SmallVector<llvm::Constant *> fields = {
+      llvm::ConstantInt::get(i32, ATTN_COMPILED_MODEL_VERSION),
+      llvm::ConstantInt::get(i32, 0),
+      description,
+      llvm::ConstantInt::get(i64, contents.description.size()),
+      weights,
+      llvm::ConstantInt::get(i64, weightsSize)};
+  for (StringRef name : {"prepare", "encode", "step"})
+    llvm::append_range(fields, program(name));
+  auto *table = llvm::ConstantStruct::getAnon(fields);
+  auto *compiled = new llvm::GlobalVariable(
+      module, table->getType(), /*isConstant=*/true,
+      llvm::GlobalValue::ExternalLinkage, table, "attn_compiled");
+  compiled->setVisibility(llvm::GlobalValue::HiddenVisibility);
+
+  auto *type = llvm::FunctionType::get(pointer, false);
+  llvm::FunctionCallee api = module.getOrInsertFunction("attn_runtime_api", type);
+  cast<llvm::Function>(api.getCallee())
+      ->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  auto *exported = llvm::Function::Create(
+      type, llvm::GlobalValue::ExternalLinkage,
+      "attn_model_" + contents.modelName, module);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", exported));
+  b.CreateRet(b.CreateCall(api));
+}
+
+std::unique_ptr<llvm::Module>
+attn::translateLibrary(ModuleOp module, const LibraryContents &contents,
+                       llvm::TargetMachine &machine,
+                       llvm::LLVMContext &context) {
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, contents.modelName);
+  if (!translated)
+    return nullptr;
+  translated->setTargetTriple(machine.getTargetTriple());
+  translated->setDataLayout(machine.createDataLayout());
+  // Vectors as wide as the machine has them.
+  for (llvm::Function &function : *translated) {
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+  }
+  addCompiledModel(*translated, contents);
+
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(*translated, modules);
+  return translated;
+}
+
+bool attn::emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                    llvm::raw_pwrite_stream &output, bool assembly) {
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, output, nullptr,
+                                  assembly
+                                      ? llvm::CodeGenFileType::AssemblyFile
+                                      : llvm::CodeGenFileType::ObjectFile))
+    return false;
+  passes.run(module);
+  return true;
+}

@@ -1,0 +1,29 @@
+//===- Passes.h - passes from attn to CPU code ----------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_PASSES_H
+#define ATTN_LOWERING_CPU_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::attn {
+
+#define GEN_PASS_DECL
+#include "lowering/cpu/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "lowering/cpu/Passes.h.inc"
+
+/// On a function that is a program of the compiled model: its buffers in order,
+/// each a dictionary of `role`, `index`, `type` and `dims` as the description
+/// has them. The function's arguments are the extents, then these.
+inline constexpr llvm::StringLiteral programAttrName = "attn.program";
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_CPU_PASSES_H

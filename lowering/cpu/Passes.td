@@ -1,0 +1,73 @@
+//===- Passes.td - passes from attn to CPU code -----------*- tablegen -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_PASSES
+#define ATTN_LOWERING_CPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
+  let summary = "writes a model as three functions of loops over buffers";
+  let description = [{
+    Makes the functions `prepare` (once per opened model: packs the weights that
+    products read), `encode` (once per batch) and `step` (once per token) of
+    runtime/compiled_model.h. Their arguments are the extents, then buffers; the
+    attribute `attn.program` says what each is for, as the description of the
+    library repeats it.
+
+    Elementwise operations make no buffers: they are evaluated where a product,
+    a reduction or a read takes their value, 16 lanes at a time. Every
+    reduction runs over 16 lanes and ends in one fixed tree; a product sums
+    each element in the order of its features, whatever the number of rows
+    (R13, R21). A read goes through the memory twice, once for the scores and
+    once for the context, and skips what is not readable.
+
+    Expects reads to be fused and recurrences to be expanded.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
+  let summary = "places all buffers of a program in one workspace";
+  let description = [{
+    Replaces every `memref.alloc` of a program by a view of the workspace, which
+    becomes the program's last argument, and adds a function `NAME_workspace`
+    that answers how many bytes it needs for given extents. A buffer takes the place
+    of one of the same size that is no longer used. After this pass a program
+    allocates nothing.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def ExpandMath : Pass<"attn-expand-math", "::mlir::ModuleOp"> {
+  let summary = "writes tanh, exp and log in additions, products and divisions";
+  let description = [{
+    Every function of `math` on f32 becomes arithmetic: additions, products,
+    divisions, fused multiply-adds and integer operations (R21), on vectors as
+    on scalars. No call of a mathematical library remains, so one lane of a
+    vector gives the same bits as a scalar, on every target.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def EmitEntryPoints : Pass<"attn-emit-entry-points", "::mlir::ModuleOp"> {
+  let summary = "wraps the programs in the runtime's calling convention";
+  let description = [{
+    After conversion to the LLVM dialect: for every program an entry point
+    `attn_NAME(extents, buffers, workspace)` that unpacks the arrays of
+    runtime/compiled_model.h, and `attn_NAME_workspace(extents)`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_LOWERING_CPU_PASSES

@@ -1,0 +1,60 @@
+//===- Pipeline.cpp - the passes of a CPU library in order ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Pipeline.h"
+
+#include "lowering/cpu/Passes.h"
+#include "lowering/graph/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void attn::buildGraphPipeline(OpPassManager &manager) {
+  OpPassManager &model = manager.nest<ModelOp>();
+  model.addPass(createFuseRead());
+  model.addPass(createHoistMemory());
+  model.addPass(createCSEPass());
+  model.addPass(createCanonicalizerPass());
+}
+
+void attn::buildCpuPipeline(OpPassManager &manager) {
+  manager.nest<ModelOp>().addPass(createExpandRecurrences());
+  manager.nest<ModelOp>().addPass(createCSEPass());
+  manager.addPass(createConvertToLoops());
+  manager.addPass(createPlanWorkspace());
+  manager.addPass(createExpandMath());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+
+  // From here on MLIR's own lowerings.
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createConvertVectorToLLVMPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  manager.addPass(createConvertFuncToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createEmitEntryPoints());
+}
+
+void attn::registerCpuPipelines() {
+  static PassPipelineRegistration<> graph(
+      "attn-graph-pipeline", "fuses reads, hoists memories, cleans up",
+      buildGraphPipeline);
+  static PassPipelineRegistration<> cpu(
+      "attn-cpu-pipeline", "makes CPU code, in the LLVM dialect, of a model",
+      buildCpuPipeline);
+}

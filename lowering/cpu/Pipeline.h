@@ -1,0 +1,58 @@
+//===- Pipeline.h - from a model to an object file ------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes of a CPU library in order, and what follows them: translation to
+// LLVM, the table that the runtime reads, and the object.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_PIPELINE_H
+#define ATTN_LOWERING_CPU_PIPELINE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir::attn {
+
+/// attn to attn: fuses reads, hoists memories, cleans up.
+void buildGraphPipeline(OpPassManager &manager);
+/// attn to functions over buffers in the LLVM dialect.
+void buildCpuPipeline(OpPassManager &manager);
+/// Makes both known to attn-opt, as -attn-graph-pipeline and
+/// -attn-cpu-pipeline.
+void registerCpuPipelines();
+
+/// What a library holds besides its code.
+struct LibraryContents {
+  std::string modelName;
+  std::string description; ///< JSON.
+  std::string weightsPath; ///< A safetensors file to embed, or empty.
+};
+
+/// A machine for the host's processor.
+std::unique_ptr<llvm::TargetMachine> createHostMachine(std::string &error);
+
+/// Translates `module` (LLVM dialect) for `machine`, adds the table of
+/// runtime/compiled_model.h and the library's one exported function, and
+/// optimises. Null after a diagnostic.
+std::unique_ptr<llvm::Module>
+translateLibrary(ModuleOp module, const LibraryContents &contents,
+                 llvm::TargetMachine &machine, llvm::LLVMContext &context);
+
+/// Writes the code of `module` as an object or as assembly.
+bool emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+              llvm::raw_pwrite_stream &output, bool assembly);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_CPU_PIPELINE_H

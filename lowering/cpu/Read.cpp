@@ -1,0 +1,453 @@
+//===- Read.cpp - the kernel of the fused read ----------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For every row and query: the scores of the memory positions below the length
+// (-inf where masked), the weights of each head from its scores, then the sum
+// over the readable positions. Besides the results there is one row of scores and
+// one of weights; what a region computes for a pair stays in registers or in a
+// buffer for one pair. Nothing is read from a position that is masked (R2).
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Emitter.h"
+
+#include "dialect/Axes.h"
+#include "lowering/graph/PairInputs.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace mlir::attn {
+
+/// Emits one read.
+class ReadEmitter {
+public:
+  ReadEmitter(Emitter &emitter, ReadOp op)
+      : emitter(emitter), op(op), b(emitter.getBuilder()) {}
+
+  LogicalResult emit();
+
+private:
+  LogicalResult emitQuery(ArrayRef<Value> query);
+  LogicalResult emitScores();
+  void emitWeights(Value head);
+  void emitHardmax(Value head, Value maximum);
+  LogicalResult emitFactors();
+  void emitWeightsResult(ArrayRef<Value> query);
+  LogicalResult emitContexts(ArrayRef<Value> query);
+
+  /// Connects the arguments of a region with the inputs at the current query
+  /// and at `key`, and emits what of the region needs a buffer.
+  LogicalResult enterRegion(Region &region, Value key);
+  Value getYielded(Region &region, unsigned index = 0) {
+    return region.front().getTerminator()->getOperand(index);
+  }
+
+  Value toIndex(Value integer) {
+    return arith::IndexCastOp::create(b, b.getIndexType(), integer);
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  }
+  Value perRow(Value values, Value row) {
+    return emitter.evaluate(values, {.axes = {row}, .features = {}});
+  }
+  Value infinity(bool negative) {
+    double value = std::numeric_limits<double>::infinity();
+    return emitter.constantF32(negative ? -value : value);
+  }
+  /// Whether scores say that positions are readable: not -inf, NaN included.
+  Value isReadable(Value scores) {
+    Value masked = infinity(/*negative=*/true);
+    if (isa<VectorType>(scores.getType()))
+      masked = emitter.splat(masked);
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, scores, masked);
+  }
+  /// The indices of head number `head`.
+  SmallVector<Value> delinearize(Value head);
+  void forEachHead(const std::function<void(Value)> &body) {
+    emitter.forEach(emitter.constant(numHeads), body);
+  }
+  /// Runs `body` for the memory's positions, 16 at a time.
+  void forEachKeyChunk(const std::function<void(ElementIndex)> &body,
+                       Value head);
+  Value reduceKeys(Value head, Value neutral,
+                   const std::function<Value(ElementIndex, Value)> &body,
+                   const std::function<Value(Value, Value)> &combine);
+
+  Emitter &emitter;
+  ReadOp op;
+  ImplicitLocOpBuilder &b;
+
+  SmallVector<int64_t> heads; ///< The features of a score.
+  int64_t numHeads = 1;
+  Buffer scores, weights; ///< [heads, memory positions], of the current query.
+  Value keySize;          ///< The longest memory.
+
+  Value row, source, query;   ///< Where the current query stands.
+  Value length;               ///< Of its memory.
+  Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
+};
+
+} // namespace mlir::attn
+
+SmallVector<Value> ReadEmitter::delinearize(Value head) {
+  SmallVector<Value> indices(heads.size());
+  Value rest = head;
+  for (size_t i = heads.size(); i-- > 1;) {
+    Value size = emitter.constant(heads[i]);
+    indices[i] = arith::RemUIOp::create(b, rest, size);
+    rest = arith::DivUIOp::create(b, rest, size);
+  }
+  if (!indices.empty())
+    indices[0] = rest;
+  return indices;
+}
+
+Value ReadEmitter::reduceKeys(
+    Value head, Value neutral,
+    const std::function<Value(ElementIndex, Value)> &body,
+    const std::function<Value(Value, Value)> &combine) {
+  return emitter.reduce(
+      length, std::nullopt, neutral,
+      [&](Value start, Value mask, Value acc) {
+        return body({.axes = {}, .features = {head, start}, .isVector = true,
+                     .mask = mask},
+                    acc);
+      },
+      combine);
+}
+
+void ReadEmitter::forEachKeyChunk(
+    const std::function<void(ElementIndex)> &body, Value head) {
+  Value step = emitter.constant(numLanes);
+  auto loop = scf::ForOp::create(b, emitter.constant(0), length, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value start = loop.getInductionVar();
+  Value mask = vector::CreateMaskOp::create(
+      b, VectorType::get({numLanes}, b.getI1Type()),
+      ValueRange{arith::SubIOp::create(b, length, start)});
+  body({.axes = {}, .features = {head, start}, .isVector = true, .mask = mask});
+}
+
+LogicalResult ReadEmitter::enterRegion(Region &region, Value key) {
+  Block &block = region.front();
+  for (auto [index, input] : llvm::enumerate(op.getInputs())) {
+    AffineMap map = op.getIndexingMap(index);
+    SmallVector<Value> axes;
+    for (AffineExpr expr : map.getResults())
+      switch (cast<AffineDimExpr>(expr).getPosition()) {
+      case PairOpInterface::Row:
+        axes.push_back(row);
+        break;
+      case PairOpInterface::Source:
+        axes.push_back(source);
+        break;
+      case PairOpInterface::Query:
+        axes.push_back(query);
+        break;
+      default:
+        axes.push_back(key);
+      }
+    emitter.bindArgument(block.getArgument(index), input,
+                         [axes](ArrayRef<Value>) { return axes; });
+  }
+  emitter.bindScalar(getPositionArgument(block, QueryPosition), queryPosition);
+  emitter.bindScalar(getPositionArgument(block, KeyPosition), toI32(key));
+  emitter.bindScalar(getPositionArgument(block, QueryLength), queryLength);
+  emitter.bindScalar(getPositionArgument(block, MemoryLength), memoryLength);
+  return emitter.emitBlock(block);
+}
+
+LogicalResult ReadEmitter::emitScores() {
+  LogicalResult emitted = success();
+  emitter.forEach(length, [&](Value key) {
+    auto writeScores = [&] {
+      if (failed(enterRegion(op.getScore(), key))) {
+        emitted = failure();
+        return;
+      }
+      Value score = getYielded(op.getScore());
+      forEachHead([&](Value head) {
+        Value element = emitter.evaluate(
+            score, {.axes = {}, .features = delinearize(head)});
+        emitter.store(scores, {.axes = {}, .features = {head, key}}, element);
+      });
+    };
+    auto writeMasked = [&](Value head) {
+      emitter.store(scores, {.axes = {}, .features = {head, key}},
+                    infinity(/*negative=*/true));
+    };
+    if (op.getMask().empty())
+      return writeScores();
+
+    if (failed(enterRegion(op.getMask(), key))) {
+      emitted = failure();
+      return;
+    }
+    Value mask = getYielded(op.getMask());
+    if (getFeatures(mask.getType()).empty()) {
+      // One condition for all heads: a masked position is not even looked at.
+      Value readable = emitter.evaluate(mask, {});
+      auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      writeScores();
+      b.setInsertionPointToStart(branch.elseBlock());
+      forEachHead(writeMasked);
+      return;
+    }
+    writeScores();
+    forEachHead([&](Value head) {
+      Value readable =
+          emitter.evaluate(mask, {.axes = {}, .features = delinearize(head)});
+      Value hidden = arith::XOrIOp::create(
+          b, readable, arith::ConstantIntOp::create(b, 1, 1));
+      auto branch = scf::IfOp::create(b, hidden, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      writeMasked(head);
+    });
+  });
+  return emitted;
+}
+
+void ReadEmitter::emitHardmax(Value head, Value maximum) {
+  // The first position of the maximum; beyond the end where there is none.
+  auto search = scf::ForOp::create(b, emitter.constant(0), length,
+                                   emitter.constant(1), length);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(search.getBody());
+    Value key = search.getInductionVar();
+    Value score = emitter.load(scores, {.axes = {}, .features = {head, key}});
+    Value equal =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score, maximum);
+    Value place = arith::SelectOp::create(b, equal, key, length);
+    scf::YieldOp::create(b, ValueRange{arith::MinUIOp::create(
+                                b, search.getRegionIterArg(0), place)});
+  }
+  // NaN or +inf among the scores makes the whole row NaN (R5).
+  Value spoiled = arith::OrIOp::create(
+      b, arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, maximum, maximum),
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
+                            infinity(/*negative=*/false)));
+  Value nan = emitter.constantF32(std::numeric_limits<double>::quiet_NaN());
+  Value zero = emitter.constantF32(0), one = emitter.constantF32(1);
+  emitter.forEach(length, [&](Value key) {
+    ElementIndex place{.axes = {}, .features = {head, key}};
+    Value chosen = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, key,
+                                         search.getResult(0));
+    Value weight = arith::SelectOp::create(b, chosen, one, zero);
+    weight = arith::SelectOp::create(b, spoiled, nan, weight);
+    weight = arith::SelectOp::create(b, isReadable(emitter.load(scores, place)),
+                                     weight, zero);
+    emitter.store(weights, place, weight);
+  });
+}
+
+void ReadEmitter::emitWeights(Value head) {
+  Value lowest = infinity(/*negative=*/true);
+  Value maximum = reduceKeys(
+      head, lowest,
+      [&](ElementIndex keys, Value acc) -> Value {
+        return arith::MaximumFOp::create(b, acc, emitter.load(scores, keys));
+      },
+      [&](Value x, Value y) -> Value {
+        return arith::MaximumFOp::create(b, x, y);
+      });
+  if (op.getValid())
+    emitter.store(emitter.lookupBuffer(op.getValid()),
+                  {.axes = query ? SmallVector<Value>{row, query}
+                                 : SmallVector<Value>{row},
+                   .features = delinearize(head)},
+                  isReadable(maximum));
+  if (op.getNormalizer() == Normalizer::Hardmax)
+    return emitHardmax(head, maximum);
+
+  Value zero = emitter.splat(emitter.constantF32(0));
+  Value shift = emitter.splat(maximum);
+  Value sum = reduceKeys(
+      head, emitter.constantF32(0),
+      [&](ElementIndex keys, Value acc) -> Value {
+        Value score = emitter.load(scores, keys);
+        Value e = math::ExpOp::create(b, arith::SubFOp::create(b, score, shift));
+        e = arith::SelectOp::create(b, isReadable(score), e, zero);
+        emitter.store(weights, keys, e);
+        return arith::AddFOp::create(b, acc, e);
+      },
+      [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
+  Value divisor = emitter.splat(sum);
+  forEachKeyChunk(
+      [&](ElementIndex keys) {
+        Value e = emitter.load(weights, keys);
+        Value readable = isReadable(emitter.load(scores, keys));
+        Value weight = arith::DivFOp::create(b, e, divisor);
+        emitter.store(weights, keys,
+                      arith::SelectOp::create(b, readable, weight, zero));
+      },
+      head);
+}
+
+LogicalResult ReadEmitter::emitFactors() {
+  LogicalResult emitted = success();
+  emitter.forEach(length, [&](Value key) {
+    if (failed(enterRegion(op.getFactor(), key))) {
+      emitted = failure();
+      return;
+    }
+    Value factor = getYielded(op.getFactor());
+    forEachHead([&](Value head) {
+      ElementIndex place{.axes = {}, .features = {head, key}};
+      Value readable = isReadable(emitter.load(scores, place));
+      auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value element = emitter.evaluate(
+          factor, {.axes = {}, .features = delinearize(head)});
+      emitter.store(weights, place,
+                    arith::MulFOp::create(b, emitter.load(weights, place),
+                                          element));
+    });
+  });
+  return emitted;
+}
+
+void ReadEmitter::emitWeightsResult(ArrayRef<Value> place) {
+  Buffer result = emitter.lookupBuffer(op.getWeights());
+  emitter.forEach(keySize, [&](Value key) {
+    Value within =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, length);
+    forEachHead([&](Value head) {
+      auto weight = scf::IfOp::create(b, TypeRange{b.getF32Type()}, within, true);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(weight.thenBlock());
+        scf::YieldOp::create(b, ValueRange{emitter.load(
+                                    weights, {.axes = {}, .features = {head, key}})});
+        b.setInsertionPointToStart(weight.elseBlock());
+        scf::YieldOp::create(b, ValueRange{emitter.constantF32(0)});
+      }
+      ElementIndex index;
+      index.axes.assign(place.begin(), place.end());
+      index.axes.push_back(key);
+      index.features = delinearize(head);
+      emitter.store(result, index, weight.getResult(0));
+    });
+  });
+}
+
+LogicalResult ReadEmitter::emitContexts(ArrayRef<Value> place) {
+  LogicalResult emitted = success();
+  auto at = [&](ElementIndex index) {
+    index.axes.assign(place.begin(), place.end());
+    return index;
+  };
+  for (Value context : op.getContexts())
+    emitter.forEachChunk(getFeatures(context.getType()), [&](ElementIndex index) {
+      Value zero = emitter.constantF32(0);
+      emitter.store(emitter.lookupBuffer(context), at(index),
+                    index.isVector ? emitter.splat(zero) : zero);
+    });
+  emitter.forEach(length, [&](Value key) {
+    if (failed(enterRegion(op.getSummand(), key))) {
+      emitted = failure();
+      return;
+    }
+    forEachHead([&](Value head) {
+      ElementIndex weightPlace{.axes = {}, .features = {head, key}};
+      Value readable = isReadable(emitter.load(scores, weightPlace));
+      auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value weight = emitter.load(weights, weightPlace);
+      SmallVector<Value> headIndices = delinearize(head);
+      for (auto [number, context] : llvm::enumerate(op.getContexts())) {
+        Value summand = getYielded(op.getSummand(), number);
+        Buffer result = emitter.lookupBuffer(context);
+        ArrayRef<int64_t> rest =
+            getFeatures(context.getType()).drop_front(heads.size());
+        emitter.forEachChunk(rest, [&](ElementIndex index) {
+          index.features.insert(index.features.begin(), headIndices.begin(),
+                                headIndices.end());
+          Value x = emitter.evaluate(summand, index);
+          Value sum = emitter.load(result, at(index));
+          Value w = index.isVector ? emitter.splat(weight) : weight;
+          emitter.store(result, at(index), math::FmaOp::create(b, w, x, sum));
+        });
+      }
+    });
+  });
+  return emitted;
+}
+
+LogicalResult ReadEmitter::emitQuery(ArrayRef<Value> place) {
+  if (failed(emitScores()))
+    return failure();
+  forEachHead([&](Value head) { emitWeights(head); });
+  if (!op.getFactor().empty() && failed(emitFactors()))
+    return failure();
+  if (op.getWeights())
+    emitWeightsResult(place);
+  return emitContexts(place);
+}
+
+LogicalResult ReadEmitter::emit() {
+  Value score = getYielded(op.getScore());
+  heads.assign(getFeatures(score.getType()).begin(),
+               getFeatures(score.getType()).end());
+  numHeads = getNumFeatureElements(score.getType());
+
+  for (auto [index, input] : llvm::enumerate(op.getInputs())) {
+    if (!keySize && op.getIndexingMap(index).isFunctionOfDim(PairOpInterface::Key))
+      keySize = emitter.getAxisSizes(input)[1];
+  }
+  for (Value result : op->getResults()) {
+    SmallVector<Value> sizes(emitter.getAxisSizes(result));
+    if (!emitter.lookupBuffer(result))
+      emitter.setBuffer(result, emitter.allocate(result.getType(), sizes));
+  }
+  auto scratch = MemRefType::get({numHeads, ShapedType::kDynamic}, b.getF32Type());
+  scores = emitter.allocateBuffer(scratch, keySize);
+  weights = emitter.allocateBuffer(scratch, keySize);
+
+  SmallVector<Value> sizes(emitter.getAxisSizes(op.getContexts().front()));
+  LogicalResult emitted = success();
+  emitter.forEach(sizes, [&](ArrayRef<Value> place) {
+    row = place[0];
+    query = place.size() > 1 ? place[1] : Value();
+    source = op.getRows() ? toIndex(perRow(op.getRows(), row)) : row;
+    memoryLength = perRow(op.getLengths(), source);
+    length = toIndex(memoryLength);
+    Value one = arith::ConstantIntOp::create(b, 1, 32);
+    if (query) {
+      queryPosition = toI32(query);
+      queryLength = perRow(op.getQueryLengths(), row);
+    } else if (op.getQueryPositions()) {
+      // The step at position t belongs to a text of t + 1 words so far.
+      queryPosition = perRow(op.getQueryPositions(), row);
+      queryLength = arith::AddIOp::create(b, queryPosition, one);
+    } else {
+      queryPosition = arith::ConstantIntOp::create(b, 0, 32);
+      queryLength = one;
+    }
+    if (failed(emitQuery(place)))
+      emitted = failure();
+  });
+  return emitted;
+}
+
+LogicalResult Emitter::emitRead(ReadOp op) { return ReadEmitter(*this, op).emit(); }
