@@ -1,0 +1,166 @@
+//===- Backend.cpp - decode with the reference evaluator ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "reference/Backend.h"
+#include "dialect/Axes.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::reference;
+
+namespace {
+
+/// A sentence and its live hypotheses.
+struct Sentence {
+  Encoded encoded;
+  SmallVector<Tensor> states; ///< One row per hypothesis.
+  Histories histories;
+};
+
+class ReferenceDecoding final : public ::attn::Decoding {
+public:
+  ReferenceDecoding(ModelOp model, const Parameters &parameters,
+                    std::vector<Sentence> sentences)
+      : decoder(model.getDecoder()), parameters(parameters),
+        sentences(std::move(sentences)) {
+    for (size_t i = 0; i < this->sentences.size(); ++i)
+      places.push_back({static_cast<int64_t>(i), 0});
+  }
+
+  bool step(const ::attn::StepRequest &request, ::attn::StepResult &result,
+            std::string &error) override;
+  int64_t memoryLength(int64_t sentence) const override;
+
+private:
+  /// Where the states of a row are.
+  struct Place {
+    int64_t sentence;
+    int64_t row; ///< Among the rows of the sentence.
+  };
+
+  /// Advances the rows from `begin` to `end`, which are of one sentence.
+  bool stepSentence(const ::attn::StepRequest &request, int64_t begin,
+                    int64_t end, std::string &error);
+
+  DecoderOp decoder;
+  const Parameters &parameters;
+  std::vector<Sentence> sentences;
+  /// Of the rows of the step before; at first of the sentences.
+  std::vector<Place> places, nextPlaces;
+  std::vector<float> logits, weights;
+  int64_t memoryPositions = 0, heads = 1;
+};
+
+int64_t ReferenceDecoding::memoryLength(int64_t sentence) const {
+  DecoderOp op = decoder; // Accessors of operations are not const.
+  std::optional<uint64_t> axis = op.getPredict().getAlignAxis();
+  return axis ? static_cast<int64_t>(
+                    sentences[sentence].encoded.lengths[*axis].data[0])
+              : 0;
+}
+
+bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
+                                     int64_t begin, int64_t end,
+                                     std::string &error) {
+  int64_t rows = end - begin;
+  Sentence &sentence = sentences[request.sentences[begin]];
+  SmallVector<int64_t> parents;
+  for (int64_t row = begin; row < end; ++row) {
+    int64_t parent = request.parents[row];
+    if (parent < 0 || parent >= static_cast<int64_t>(places.size()) ||
+        places[parent].sentence != request.sentences[row]) {
+      error = "expected parents that are rows of the same sentence";
+      return false;
+    }
+    parents.push_back(places[parent].row);
+    nextPlaces.push_back({request.sentences[row], row - begin});
+  }
+  for (Tensor &state : sentence.states)
+    state = gatherRows(state, parents);
+  sentence.histories.reorder(parents);
+
+  auto slice = [&](const int32_t *numbers) {
+    return Tensor::integers({rows}, ArrayRef(numbers + begin, rows));
+  };
+  Environment environment;
+  environment.parameters = &parameters;
+  environment.histories = &sentence.histories;
+  // The evaluation knows one sentence only.
+  Tensor own = Tensor::integers({rows}, std::vector<int32_t>(rows));
+  FailureOr<Step> step =
+      reference::step(decoder, slice(request.tokens), slice(request.positions),
+                      own, sentence.encoded, sentence.states, environment);
+  if (failed(step)) {
+    error = std::move(environment.error);
+    return false;
+  }
+  sentence.states = std::move(step->states);
+  logits.insert(logits.end(), step->logits.data.begin(),
+                step->logits.data.end());
+  if (step->weights) {
+    int64_t perRow = step->weights->size() / rows;
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(step->weights->data.begin() + row * perRow, perRow,
+                  weights.begin() + (begin + row) * memoryPositions * heads);
+  }
+  return true;
+}
+
+bool ReferenceDecoding::step(const ::attn::StepRequest &request,
+                             ::attn::StepResult &result, std::string &error) {
+  nextPlaces.clear();
+  logits.clear();
+  memoryPositions = 0;
+  for (int64_t i = 0, e = static_cast<int64_t>(sentences.size()); i < e; ++i)
+    memoryPositions = std::max(memoryPositions, memoryLength(i));
+  Value alignment = decoder.getPredict().getWeights();
+  heads = alignment ? getNumFeatureElements(alignment.getType()) : 1;
+  weights.assign(alignment ? request.rows * memoryPositions * heads : 0, 0.0f);
+
+  for (int64_t begin = 0, end; begin < request.rows; begin = end) {
+    end = begin + 1;
+    while (end < request.rows &&
+           request.sentences[end] == request.sentences[begin])
+      ++end;
+    if (!stepSentence(request, begin, end, error))
+      return false;
+  }
+  places.swap(nextPlaces);
+  result.logits = logits.data();
+  result.weights = alignment ? weights.data() : nullptr;
+  result.memoryPositions = memoryPositions;
+  result.heads = heads;
+  return true;
+}
+
+} // namespace
+
+std::unique_ptr<::attn::Decoding>
+ReferenceBackend::encode(const std::vector<::attn::TokenIds> &sentences,
+                         std::string &error) {
+  std::vector<Sentence> encoded(sentences.size());
+  for (auto [ids, sentence] : llvm::zip(sentences, encoded)) {
+    if (EncoderOp encoder = model.getEncoder()) {
+      int64_t length = static_cast<int64_t>(ids.size());
+      Environment environment;
+      environment.parameters = &parameters;
+      FailureOr<Encoded> values = reference::encode(
+          encoder, Tensor::integers({1, length}, ids),
+          Tensor::integers({1}, static_cast<int32_t>(length)), environment);
+      if (failed(values)) {
+        error = std::move(environment.error);
+        return nullptr;
+      }
+      sentence.encoded = std::move(*values);
+    }
+    sentence.states = getFirstStates(model.getDecoder(), sentence.encoded, 1);
+  }
+  return std::make_unique<ReferenceDecoding>(model, parameters,
+                                             std::move(encoded));
+}

@@ -1,0 +1,234 @@
+//===- FeatureTest.cpp - operations on features and arithmetic ------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "unittests/reference/Module.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::reference;
+
+namespace {
+
+/// Evaluates one operation, `%0 = op`, of one argument `%x`.
+Tensor evaluateOne(const std::string &op, const std::string &argument,
+                   const std::string &result, const Tensor &value) {
+  return evaluateFunction("%x: " + argument, result,
+                          "%0 = " + op + "\nreturn %0 : " + result, value)[0];
+}
+
+TEST(Feature, Broadcast) {
+  Tensor value = Tensor::floats({2, 2}, {1, 2, 3, 4});
+  // A prefix of the features: each number is repeated.
+  expectNear(evaluateOne("attn.broadcast %x : tensor<?x2xf32> -> "
+                         "tensor<?x2x3xf32>",
+                         "tensor<?x2xf32>", "tensor<?x2x3xf32>", value),
+             {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4});
+  // Axes that the operand lacks.
+  expectNear(
+      evaluateFunction("%x: tensor<?x2xf32>, %y: tensor<?x?xi32>",
+                       "tensor<?x?x2xf32>",
+                       "%0 = attn.broadcast %x like(%y : tensor<?x?xi32>) : "
+                       "tensor<?x2xf32> -> tensor<?x?x2xf32>\n"
+                       "return %0 : tensor<?x?x2xf32>",
+                       {value, Tensor::integers({2, 2}, {0, 0, 0, 0})})[0],
+      {1, 2, 1, 2, 3, 4, 3, 4});
+}
+
+TEST(Feature, EmbedAndLookup) {
+  Tensor table = Tensor::floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  expectNear(evaluateFunction(
+                 "%x: tensor<?xi32>, %t: tensor<3x2xf32>", "tensor<?x2xf32>",
+                 "%0 = attn.embed %x, %t : tensor<?xi32>, tensor<3x2xf32> -> "
+                 "tensor<?x2xf32>\nreturn %0 : tensor<?x2xf32>",
+                 {Tensor::integers({3}, {2, -1, 0}), table})[0],
+             {5, 6, 0, 0, 1, 2});
+  Module module("func.func @f(%x: tensor<?xi32>, %t: tensor<3x2xf32>) -> "
+                "tensor<?x2xf32> {\n%0 = attn.lookup %t[%x] : "
+                "tensor<3x2xf32>, tensor<?xi32> -> tensor<?x2xf32>\n"
+                "return %0 : tensor<?x2xf32>\n}");
+  expectNear(module.evaluate({Tensor::integers({1}, 1), table})[0], {3, 4});
+  for (int32_t index : {-1, 3})
+    EXPECT_EQ(module.getError({Tensor::integers({1}, index), table}),
+              "'attn.lookup' expected an index of 0 to 2, because the table "
+              "has size 3, but got " +
+                  std::to_string(index));
+}
+
+TEST(Feature, LinearContractsAllFeatures) {
+  expectNear(
+      evaluateFunction(
+          "%x: tensor<?x2x2xf32>, %w: tensor<3x2x2xf32>, "
+          "%b: tensor<3xf32>",
+          "tensor<?x3xf32>",
+          "%0 = attn.linear %x, %w bias(%b : tensor<3xf32>) : "
+          "tensor<?x2x2xf32>, tensor<3x2x2xf32> -> "
+          "tensor<?x3xf32>\nreturn %0 : tensor<?x3xf32>",
+          {Tensor::floats({1, 2, 2}, {1, 2, 3, 4}),
+           Tensor::floats({3, 2, 2}, {1, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1}),
+           Tensor::floats({3}, {10, 20, 30})})[0],
+      {11, 26, 40});
+}
+
+TEST(Feature, ProductsAndParts) {
+  expectNear(evaluateFunction("%x: tensor<2xf32>, %y: tensor<2x3xf32>",
+                              "tensor<2x3xf32>",
+                              "%0 = attn.outer %x, %y : tensor<2xf32>, "
+                              "tensor<2x3xf32> -> tensor<2x3xf32>\n"
+                              "return %0 : tensor<2x3xf32>",
+                              {Tensor::floats({2}, {2, 10}),
+                               Tensor::floats({2, 3}, {1, 2, 3, 4, 5, 6})})[0],
+             {2, 4, 6, 40, 50, 60});
+  expectNear(evaluateFunction("%x: tensor<2x2xf32>, %y: tensor<2xf32>",
+                              "tensor<2x2x2xf32>",
+                              "%0 = attn.outer %x, %y : tensor<2x2xf32>, "
+                              "tensor<2xf32> -> tensor<2x2x2xf32>\n"
+                              "return %0 : tensor<2x2x2xf32>",
+                              {Tensor::floats({2, 2}, {1, 2, 3, 4}),
+                               Tensor::floats({2}, {1, 10})})[0],
+             {1, 10, 2, 20, 3, 30, 4, 40});
+  // Grouped heads: [G, R] with [G, P] gives [G, R, P].
+  expectNear(evaluateFunction("%x: tensor<2x2xf32>, %y: tensor<2x1xf32>",
+                              "tensor<2x2x1xf32>",
+                              "%0 = attn.outer %x, %y : tensor<2x2xf32>, "
+                              "tensor<2x1xf32> -> tensor<2x2x1xf32>\n"
+                              "return %0 : tensor<2x2x1xf32>",
+                              {Tensor::floats({2, 2}, {1, 2, 3, 4}),
+                               Tensor::floats({2, 1}, {1, 10})})[0],
+             {1, 2, 30, 40});
+  expectNear(evaluateFunction("%x: tensor<?x2xf32>, %y: tensor<?x1xf32>",
+                              "tensor<?x3xf32>",
+                              "%0 = attn.concat %x, %y : tensor<?x2xf32>, "
+                              "tensor<?x1xf32> -> tensor<?x3xf32>\n"
+                              "return %0 : tensor<?x3xf32>",
+                              {Tensor::floats({2, 2}, {1, 2, 4, 5}),
+                               Tensor::floats({2, 1}, {3, 6})})[0],
+             {1, 2, 3, 4, 5, 6});
+  expectNear(evaluateOne("attn.slice %x[1 : 2] drop : tensor<?x2x2xf32> -> "
+                         "tensor<?x2xf32>",
+                         "tensor<?x2x2xf32>", "tensor<?x2xf32>",
+                         Tensor::floats({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})),
+             {3, 4, 7, 8});
+  expectNear(evaluateOne("attn.maxout %x pieces 2 : tensor<6xf32> -> "
+                         "tensor<3xf32>",
+                         "tensor<6xf32>", "tensor<3xf32>",
+                         Tensor::floats({6}, {1, 2, quietNaN, 3, 4, quietNaN})),
+             {2, quietNaN, quietNaN});
+}
+
+TEST(Feature, NormalizersAndNorms) {
+  expectNear(evaluateOne("attn.softmax %x : tensor<2xf32>", "tensor<2xf32>",
+                         "tensor<2xf32>", Tensor::floats({2}, {1e4, 1e4 - 1})),
+             {0.731059, 0.268941});
+  expectNear(evaluateOne("attn.hardmax %x : tensor<2x2xf32>", "tensor<2x2xf32>",
+                         "tensor<2x2xf32>",
+                         Tensor::floats({2, 2}, {3, 3, 1, 2})),
+             {1, 0, 0, 1});
+  std::string arguments =
+      "%x: tensor<2xf32>, %w: tensor<2xf32>, %b: tensor<2xf32>";
+  SmallVector<Tensor> values = {Tensor::floats({2}, {1, 3}),
+                                Tensor::floats({2}, {2, 2}),
+                                Tensor::floats({2}, {10, 10})};
+  expectNear(evaluateFunction(arguments, "tensor<2xf32>",
+                              "%0 = attn.layer_norm %x weight(%w : "
+                              "tensor<2xf32>) bias(%b : tensor<2xf32>) epsilon "
+                              "3.0 : tensor<2xf32> -> tensor<2xf32>\n"
+                              "return %0 : tensor<2xf32>",
+                              values)[0],
+             {9, 11});
+  expectNear(evaluateFunction(arguments, "tensor<2xf32>",
+                              "%0 = attn.rms_norm %x weight(%w : "
+                              "tensor<2xf32>) epsilon 4.0 : tensor<2xf32> -> "
+                              "tensor<2xf32>\nreturn %0 : tensor<2xf32>",
+                              values)[0],
+             {2.0 / 3, 2});
+}
+
+TEST(Feature, Positions) {
+  Tensor position = Tensor::integers({1}, 2);
+  double slow = std::pow(10000, -0.5);
+  expectNear(
+      evaluateOne("attn.sinusoid %x interleaved steps 2.0 : "
+                  "tensor<?xi32> -> tensor<?x4xf32>",
+                  "tensor<?xi32>", "tensor<?x4xf32>", position),
+      {std::sin(2), std::cos(2), std::sin(2 * slow), std::cos(2 * slow)});
+  expectNear(evaluateOne("attn.sinusoid %x halves steps 1.0 : "
+                         "tensor<?xi32> -> tensor<?x4xf32>",
+                         "tensor<?xi32>", "tensor<?x4xf32>", position),
+             {std::sin(2), std::sin(2e-4), std::cos(2), std::cos(2e-4)});
+  auto rotate = [&](const std::string &layout) {
+    return evaluateFunction(
+        "%x: tensor<?x4xf32>, %p: tensor<?xi32>", "tensor<?x4xf32>",
+        "%0 = attn.rotary %x position(%p : "
+        "tensor<?xi32>) " +
+            layout +
+            " base 10000.0 : tensor<?x4xf32> -> "
+            "tensor<?x4xf32>\nreturn %0 : tensor<?x4xf32>",
+        {Tensor::floats({1, 4}, {1, 0, 0, 1}), position})[0];
+  };
+  double turn = 2 * slow; // of the second pair
+  expectNear(rotate("interleaved"),
+             {std::cos(2), std::sin(2), -std::sin(turn), std::cos(turn)});
+  expectNear(rotate("halves"),
+             {std::cos(2), -std::sin(turn), std::sin(2), std::cos(turn)});
+}
+
+TEST(Arithmetic, Comparisons) {
+  Tensor values = Tensor::floats({3}, {1, quietNaN, 3});
+  SmallVector<Tensor> results = evaluateFunction(
+      "%x: tensor<3xf32>, %y: tensor<3xf32>",
+      "tensor<3xi1>, tensor<3xi1>, tensor<3xf32>",
+      "%0 = arith.cmpf olt, %x, %y : tensor<3xf32>\n"
+      "%1 = arith.cmpf uge, %x, %y : tensor<3xf32>\n"
+      "%2 = arith.select %0, %x, %y : tensor<3xi1>, tensor<3xf32>\n"
+      "return %0, %1, %2 : tensor<3xi1>, tensor<3xi1>, tensor<3xf32>",
+      {values, Tensor::floats({3}, {2, 2, 2})});
+  expectNear(results[0], {1, 0, 0});
+  expectNear(results[1], {0, 1, 1});
+  expectNear(results[2], {1, 2, 2});
+}
+
+TEST(Arithmetic, IntegersWrapAndDivideTowardsZero) {
+  SmallVector<Tensor> results = evaluateFunction(
+      "%x: tensor<2xi32>, %y: tensor<2xi32>",
+      "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xf32>, "
+      "tensor<2xi32>",
+      "%0 = arith.addi %x, %y : tensor<2xi32>\n"
+      "%1 = arith.divsi %x, %y : tensor<2xi32>\n"
+      "%2 = arith.remsi %x, %y : tensor<2xi32>\n"
+      "%3 = arith.sitofp %1 : tensor<2xi32> to tensor<2xf32>\n"
+      "%c = arith.cmpi slt, %x, %y : tensor<2xi32>\n"
+      "%4 = arith.extui %c : tensor<2xi1> to tensor<2xi32>\n"
+      "return %0, %1, %2, %3, %4 : tensor<2xi32>, tensor<2xi32>, "
+      "tensor<2xi32>, tensor<2xf32>, tensor<2xi32>",
+      {Tensor::integers({2}, {2147483647, -7}), Tensor::integers({2}, {1, 2})});
+  expectNear(results[0], {-2147483648.0, -5});
+  expectNear(results[1], {2147483647.0, -3});
+  expectNear(results[2], {0, -1});
+  expectNear(results[3], {2147483647.0, -3});
+  expectNear(results[4], {0, 1});
+}
+
+TEST(Arithmetic, MaximumKeepsNaN) {
+  SmallVector<Tensor> results = evaluateFunction(
+      "%x: tensor<2xf32>, %y: tensor<2xf32>", "tensor<2xf32>, tensor<2xf32>",
+      "%0 = arith.maximumf %x, %y : tensor<2xf32>\n"
+      "%1 = arith.minimumf %x, %y : tensor<2xf32>\n"
+      "return %0, %1 : tensor<2xf32>, tensor<2xf32>",
+      {Tensor::floats({2}, {1, quietNaN}), Tensor::floats({2}, {2, 2})});
+  expectNear(results[0], {2, quietNaN});
+  expectNear(results[1], {1, quietNaN});
+}
+
+TEST(Arithmetic, UnknownOperationsAreErrors) {
+  Module module("func.func private @g() -> f32\nfunc.func @f() -> f32 {\n"
+                "%0 = call @g() : () -> f32\nreturn %0 : f32\n}");
+  EXPECT_EQ(module.getError({}), "'func.call' cannot be evaluated");
+}
+
+} // namespace

@@ -1,0 +1,462 @@
+//===- ReadTest.cpp - the masked, weighted read ---------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// R1 to R8 in the numbers of the semantics, each through the separate
+// operations and through attn.read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "unittests/reference/Module.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::reference;
+
+namespace {
+
+/// A read in its parts, from which both forms are written.
+struct ReadText {
+  std::string normalizer = "softmax";
+  std::string arguments; ///< Of the function.
+  std::string inputs;    ///< "%q[row] : tensor<?xf32>, ..."
+  std::string slices;    ///< The region's arguments without the four i32.
+  std::string axes = "lengths(%n)";
+  std::string score, mask, factor, summand; ///< Bodies of regions.
+  std::string heads;                        ///< "x2" for two heads.
+  std::string context;                      ///< Features: "x4".
+  bool hasQueries = false;
+  std::string maskHeads; ///< "x2" for a mask per head.
+
+  std::string region(const std::string &body) const {
+    return "{\n^bb0(" + slices + (slices.empty() ? "" : ", ") +
+           "%i: i32, %j: i32, %m: i32, %l: i32):\n" + body + "\n}";
+  }
+  std::string axesType(const std::string &rest, const char *element,
+                       bool withKey) const {
+    return std::string("tensor<?x") + (hasQueries ? "?x" : "") +
+           (withKey ? "?x" : "") + (rest.empty() ? "" : rest.substr(1) + "x") +
+           element + ">";
+  }
+  std::string results() const {
+    return axesType(context, "f32", false) + ", " +
+           axesType(heads, "f32", true) + ", " + axesType(heads, "i1", false);
+  }
+  std::string normalizeAxes() const {
+    // The normaliser has no need of the queries' position.
+    size_t position = axes.find(" query_positions");
+    return axes.substr(0, position);
+  }
+  std::string fused() const {
+    return "func.func @f(" + arguments + ") -> (" + results() + ") {\n" +
+           "%c, %w, %v = attn.read " + normalizer + " ins(" + inputs + ") " +
+           axes + " score " + region(score) +
+           (mask.empty() ? "" : " mask " + region(mask)) +
+           (factor.empty() ? "" : " factor " + region(factor)) + " summand " +
+           region(summand) + " -> " + axesType(context, "f32", false) +
+           " weights " + axesType(heads, "f32", true) + " valid " +
+           axesType(heads, "i1", false) + "\nreturn %c, %w, %v : " + results() +
+           "\n}";
+  }
+  std::string unfused() const {
+    std::string scores = axesType(heads, "f32", true);
+    std::string readable = axesType(heads, "i1", true);
+    std::string text = "func.func @f(" + arguments + ") -> (" + results() +
+                       ") {\n%e = attn.score ins(" + inputs + ") " + axes +
+                       " " + region(score) + " -> " + scores + "\n";
+    std::string maskType = axesType(maskHeads, "i1", true);
+    if (!mask.empty())
+      text += "%mask = attn.mask ins(" + inputs + ") " + axes + " " +
+              region(mask) + " -> " + maskType + "\n";
+    text += "%a, %r, %v = attn.normalize " + normalizer + " %e " +
+            (mask.empty() ? "" : "mask(%mask : " + maskType + ") ") +
+            normalizeAxes() + " : " + scores + " -> " + scores + ", " +
+            readable + ", " + axesType(heads, "i1", false) + "\n";
+    std::string weights = "%a";
+    if (!factor.empty()) {
+      text += "%b = attn.factor %a : " + scores + " readable(%r : " + readable +
+              ") ins(" + inputs + ") " + axes + " " + region(factor) + " -> " +
+              scores + "\n";
+      weights = "%b";
+    }
+    return text + "%c = attn.sum " + weights + " : " + scores +
+           " readable(%r : " + readable + ") ins(" + inputs + ") " + axes +
+           " " + region(summand) + " -> " + axesType(context, "f32", false) +
+           "\nreturn %c, " + weights + ", %v : " + results() + "\n}";
+  }
+};
+
+/// The results of a read.
+struct Result {
+  Tensor context, weights, valid;
+};
+
+/// Evaluates both forms, which have to agree, and gives the fused one's.
+Result evaluateBoth(const ReadText &text, ArrayRef<Tensor> arguments) {
+  SmallVector<Tensor> fused = Module(text.fused()).evaluate(arguments);
+  SmallVector<Tensor> unfused = Module(text.unfused()).evaluate(arguments);
+  for (auto [one, other] : llvm::zip(fused, unfused)) {
+    EXPECT_EQ(one.shape, other.shape);
+    expectNear(one, other.data);
+  }
+  return {fused[0], fused[1], fused[2]};
+}
+
+/// Additive attention of one feature: v = 1, W and U the identity. The row's
+/// query, keys and memory are arguments.
+ReadText additive() {
+  ReadText text;
+  text.arguments = "%q: tensor<?xf32>, %k: tensor<?x?xf32>, "
+                   "%h: tensor<?x?xf32>, %n: tensor<?xi32>";
+  text.inputs = "%q[row] : tensor<?xf32>, %k[row, key] : tensor<?x?xf32>, "
+                "%h[row, key] : tensor<?x?xf32>";
+  text.slices = "%s: f32, %x: f32, %y: f32";
+  text.score = "%0 = arith.addf %s, %x : f32\n"
+               "%1 = math.tanh %0 : f32\nattn.yield %1 : f32";
+  text.summand = "attn.yield %y : f32";
+  return text;
+}
+
+/// Scores and values are arguments.
+ReadText direct() {
+  ReadText text = additive();
+  text.score = "attn.yield %x : f32";
+  return text;
+}
+
+Result readScores(const ReadText &text, ArrayRef<double> scores,
+                  ArrayRef<double> values, int32_t length) {
+  int64_t size = scores.size();
+  return evaluateBoth(
+      text, {Tensor::floats({1}, 0.0), Tensor::floats({1, size}, scores),
+             Tensor::floats({1, size}, values), Tensor::integers({1}, length)});
+}
+
+TEST(Read, WorkedExample) {
+  for (double key : {5.0, quietNaN, infinity})
+    for (double memory : {30.0, quietNaN, -infinity}) {
+      Result result = readScores(additive(), {0, 1, key}, {10, 20, memory}, 2);
+      expectNear(result.context, {16.816997});
+      expectNear(result.weights, {0.318300, 0.681700, 0});
+      EXPECT_EQ(result.weights.data[2], 0.0);
+      EXPECT_EQ(result.valid.data[0], 1.0);
+    }
+}
+
+TEST(Read, R2NothingMaskedHasAnEffect) {
+  Result clean = readScores(additive(), {0, 1, 5}, {10, 20, 30}, 2);
+  Result dirty =
+      readScores(additive(), {0, 1, quietNaN}, {10, 20, quietNaN}, 2);
+  expectSame(dirty.context, clean.context);
+  expectSame(dirty.weights, clean.weights);
+
+  // The same under a condition, in the middle.
+  ReadText text = direct();
+  text.mask = "%two = arith.constant 1 : i32\n"
+              "%0 = arith.cmpi ne, %j, %two : i32\nattn.yield %0 : i1";
+  clean = readScores(text, {0, 1, 5}, {10, 20, 30}, 3);
+  dirty = readScores(text, {0, quietNaN, 5}, {10, infinity, 30}, 3);
+  expectSame(dirty.context, clean.context);
+  expectSame(dirty.weights, clean.weights);
+  EXPECT_EQ(dirty.weights.data[1], 0.0);
+}
+
+TEST(Read, R2MinusInfinityMasks) {
+  Result result = readScores(direct(), {0, -infinity, 0}, {1, quietNaN, 3}, 3);
+  expectNear(result.context, {2});
+  EXPECT_EQ(result.weights.data[1], 0.0);
+}
+
+TEST(Read, R2PlusInfinityIsNaN) {
+  for (const char *normalizer : {"softmax", "hardmax"}) {
+    ReadText text = direct();
+    text.normalizer = normalizer;
+    Result result = readScores(text, {0, infinity, 0}, {1, 2, 3}, 3);
+    expectNear(result.context, {quietNaN});
+    expectNear(result.weights, {quietNaN, quietNaN, quietNaN});
+  }
+}
+
+TEST(Read, R3NothingToRead) {
+  for (const char *normalizer : {"softmax", "hardmax"}) {
+    ReadText text = direct();
+    text.normalizer = normalizer;
+    // Length 0, scores of -inf, and a memory without any position.
+    for (const Result &result :
+         {readScores(text, {quietNaN, 1}, {quietNaN, 2}, 0),
+          readScores(text, {-infinity, -infinity}, {quietNaN, 2}, 2),
+          readScores(text, {}, {}, 0)}) {
+      EXPECT_EQ(result.context.data[0], 0.0);
+      EXPECT_EQ(result.valid.data[0], 0.0);
+      for (double weight : result.weights.data)
+        EXPECT_EQ(weight, 0.0);
+    }
+  }
+}
+
+TEST(Read, R3OtherRowsAreUnaffected) {
+  Tensor query = Tensor::floats({3}, {0, 0, 0});
+  Tensor keys = Tensor::floats({3, 2}, {0, 1, 0, 1, quietNaN, quietNaN});
+  Tensor memory = Tensor::floats({3, 2}, {10, 20, quietNaN, quietNaN, 1, 2});
+  Result result = evaluateBoth(
+      additive(), {query, keys, memory, Tensor::integers({3}, {2, 0, 2})});
+  Result alone = readScores(additive(), {0, 1}, {10, 20}, 2);
+  EXPECT_EQ(result.context.data[0], alone.context.data[0]);
+  EXPECT_EQ(result.context.data[1], 0.0);
+  EXPECT_TRUE(std::isnan(result.context.data[2])); // R5: its own row only.
+  EXPECT_EQ(result.valid.data, (std::vector<double>{1, 0, 1}));
+}
+
+TEST(Read, R4Normalizers) {
+  Result result = readScores(direct(), {120, 0}, {1, 2}, 2);
+  expectNear(result.weights, {1, 0});
+  result = readScores(direct(), {1e4, 1e4 - 1}, {1, 2}, 2);
+  expectNear(result.weights, {0.731059, 0.268941});
+
+  ReadText hard = direct();
+  hard.normalizer = "hardmax";
+  result = readScores(hard, {1, 3, 3, 2}, {10, 20, 30, 40}, 4);
+  EXPECT_EQ(result.weights.data, (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_EQ(result.context.data[0], 20.0);
+}
+
+TEST(Read, R5NaNSpoilsItsRow) {
+  for (const char *normalizer : {"softmax", "hardmax"}) {
+    ReadText text = direct();
+    text.normalizer = normalizer;
+    Result result = readScores(text, {0, 1, quietNaN}, {1, 2, 3}, 3);
+    expectNear(result.context, {quietNaN});
+    EXPECT_EQ(result.valid.data[0], 1.0);
+  }
+}
+
+TEST(Read, R6ConditionsCombineAsBooleans) {
+  ReadText text = direct();
+  text.mask =
+      "%zero = arith.constant 0 : i32\n%three = arith.constant 3 : i32\n"
+      "%0 = arith.cmpi ne, %j, %zero : i32\n"
+      "%1 = arith.cmpi ne, %j, %three : i32\n"
+      "%2 = arith.andi %0, %1 : i1\nattn.yield %2 : i1";
+  Result result = readScores(text, {9, 0, 0, 9}, {1, 2, 4, 8}, 4);
+  expectNear(result.weights, {0, 0.5, 0.5, 0});
+  expectNear(result.context, {3});
+
+  // A float mask is a term of the score.
+  text = additive();
+  text.score = "%0 = arith.addf %s, %x : f32\nattn.yield %0 : f32";
+  result = readScores(text, {0, -1}, {1, 2}, 2);
+  expectNear(result.weights, {0.731059, 0.268941});
+}
+
+/// Queries of a sequence, all scores equal.
+Result readCausal(int32_t queries, ArrayRef<double> values) {
+  ReadText text;
+  text.hasQueries = true;
+  text.arguments = "%q: tensor<?x?xf32>, %h: tensor<?x?xf32>, "
+                   "%n: tensor<?xi32>, %qn: tensor<?xi32>";
+  text.inputs = "%q[row, query] : tensor<?x?xf32>, "
+                "%h[row, key] : tensor<?x?xf32>";
+  text.slices = "%s: f32, %y: f32";
+  text.axes = "lengths(%n) query_lengths(%qn)";
+  text.score = "attn.yield %s : f32";
+  text.mask = "%0 = arith.subi %l, %m : i32\n%1 = arith.addi %i, %0 : i32\n"
+              "%2 = arith.cmpi sle, %j, %1 : i32\nattn.yield %2 : i1";
+  text.summand = "attn.yield %y : f32";
+  // One padding query and one padding key.
+  std::vector<double> padded(values.begin(), values.end());
+  padded.push_back(quietNaN);
+  int64_t keys = padded.size();
+  return evaluateBoth(
+      text,
+      {Tensor::floats({1, queries + 1}, std::vector<double>(queries + 1, 0.25)),
+       Tensor::floats({1, keys}, padded),
+       Tensor::integers({1}, static_cast<int32_t>(values.size())),
+       Tensor::integers({1}, queries)});
+}
+
+TEST(Read, R7CausalAlignsAtTheEnd) {
+  Result result = readCausal(2, {1, 2, 3, 4});
+  expectNear(result.context, {2.0, 2.5, 0});
+  result = readCausal(4, {1, 3});
+  expectNear(result.context, {0, 0, 1, 2, 0});
+  EXPECT_EQ(result.valid.data, (std::vector<double>{0, 0, 1, 1, 0}));
+}
+
+TEST(Read, R8WeightsDoNotChangeTheContext) {
+  ReadText text = additive();
+  std::string without = text.fused();
+  auto replace = [&](const std::string &from, const std::string &to) {
+    size_t place = without.find(from);
+    ASSERT_NE(place, std::string::npos);
+    without.replace(place, from.size(), to);
+  };
+  replace("-> (" + text.results() + ")", "-> tensor<?xf32>");
+  replace("%c, %w, %v =", "%c =");
+  replace(" weights tensor<?x?xf32> valid tensor<?xi1>", "");
+  replace("return %c, %w, %v : " + text.results(), "return %c : tensor<?xf32>");
+  SmallVector<Tensor> arguments = {
+      Tensor::floats({1}, 0.5), Tensor::floats({1, 3}, {0.1, -0.7, 0.4}),
+      Tensor::floats({1, 3}, {3, 1, 4}), Tensor::integers({1}, 3)};
+  expectSame(Module(without).evaluate(arguments)[0],
+             Module(text.fused()).evaluate(arguments)[0]);
+}
+
+TEST(Read, TileEdges) {
+  for (int32_t size :
+       {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000}) {
+    std::vector<double> scores(size, 0.7), values(size);
+    for (int32_t t = 0; t < size; ++t)
+      values[t] = t;
+    Result result = readScores(direct(), scores, values, size);
+    expectNear(result.context, {(size - 1) / 2.0});
+  }
+}
+
+/// A dot score of width 4 as `heads` heads, over `divisor`.
+Result readDot(int64_t heads, double divisor) {
+  std::string width = std::to_string(4 / heads);
+  std::string head = heads == 1 ? "" : std::to_string(heads) + "x";
+  std::string vector = "<" + head + width + "xf32>";
+  std::string number = heads == 1 ? "f32" : "tensor<2xf32>";
+  ReadText text;
+  text.heads = heads == 1 ? "" : "x2";
+  text.context = "x" + head + width;
+  text.arguments = "%q: tensor<?x" + vector.substr(1) + ", %h: tensor<?x?x" +
+                   vector.substr(1) + ", %n: tensor<?xi32>";
+  text.inputs = "%q[row] : tensor<?x" + vector.substr(1) +
+                ", %h[row, key] : tensor<?x?x" + vector.substr(1);
+  text.slices = "%s: tensor" + vector + ", %y: tensor" + vector;
+  text.score =
+      "%0 = attn.dot %s, %y : tensor" + vector + " -> " + number +
+      "\n%1 = arith.constant " + (heads == 1 ? "" : std::string("dense<")) +
+      std::to_string(divisor) + (heads == 1 ? "" : ">") + " : " + number +
+      "\n%2 = arith.divf %0, %1 : " + number + "\nattn.yield %2 : " + number;
+  text.summand = "attn.yield %y : tensor" + vector;
+  SmallVector<int64_t> query = {1}, memory = {1, 2};
+  if (heads > 1) {
+    query.push_back(heads);
+    memory.push_back(heads);
+  }
+  query.push_back(4 / heads);
+  memory.push_back(4 / heads);
+  // Per head of width 2 the raw scores are (0, 1), of the whole too.
+  std::vector<double> keys = {0, 0, 0, 0, 1, 0, heads == 1 ? 0.0 : 1.0, 0};
+  return evaluateBoth(text,
+                      {Tensor::floats(query, {1, 0, 1, 0}),
+                       Tensor::floats(memory, keys), Tensor::integers({1}, 2)});
+}
+
+TEST(Read, DotScoresAreScaledWhereTheModelSaysSo) {
+  expectNear(readDot(1, 2).weights, {0.377541, 0.622459});
+  expectNear(readDot(1, 1).weights, {0.268941, 0.731059});
+  Result heads = readDot(2, 1.41421356);
+  expectNear(heads.weights, {0.330238, 0.330238, 0.669762, 0.669762});
+  expectNear(heads.context, {0.669762, 0, 0.669762, 0});
+}
+
+TEST(Read, R1FactorsAtReadablePositionsOnly) {
+  ReadText text = direct();
+  // 1 / (key - 1) has no value at key 1, which is masked.
+  text.mask = "%one = arith.constant 1 : i32\n"
+              "%0 = arith.cmpi ne, %j, %one : i32\nattn.yield %0 : i1";
+  text.factor = "%one = arith.constant 1 : i32\n"
+                "%f = arith.constant 1.0 : f32\n"
+                "%0 = arith.subi %j, %one : i32\n"
+                "%1 = arith.sitofp %0 : i32 to f32\n"
+                "%2 = arith.divf %f, %1 : f32\nattn.yield %2 : f32";
+  Result result = readScores(text, {0, 0, 0}, {4, 8, 16}, 3);
+  expectNear(result.weights, {-0.5, 0, 0.5});
+  expectNear(result.context, {6});
+}
+
+TEST(Read, R14RowsOfOneSentenceShareItsMemory) {
+  ReadText text = additive();
+  text.arguments += ", %sentence: tensor<?xi32>";
+  text.inputs = "%q[row] : tensor<?xf32>, %k[source, key] : tensor<?x?xf32>, "
+                "%h[source, key] : tensor<?x?xf32>";
+  text.axes = "lengths(%n) rows(%sentence)";
+  Result result = evaluateBoth(
+      text, {Tensor::floats({3}, {0, 0, 0}),
+             Tensor::floats({2, 3}, {0, 0, quietNaN, 0, 1, 5}),
+             Tensor::floats({2, 3}, {1, 2, quietNaN, 10, 20, quietNaN}),
+             Tensor::integers({2}, {2, 2}), Tensor::integers({3}, {1, 0, 1})});
+  expectNear(result.context, {16.816997, 1.5, 16.816997});
+}
+
+TEST(Read, R20MaskedLookupsHaveNoEffect) {
+  ReadText text = direct();
+  text.arguments += ", %table: tensor<2xf32>";
+  text.inputs += ", %table[] : tensor<2xf32>";
+  text.slices += ", %t: tensor<2xf32>";
+  text.score = "%0 = attn.lookup %t[%j] : tensor<2xf32>, i32 -> f32\n"
+               "attn.yield %0 : f32";
+  auto arguments = [](int32_t length) {
+    return SmallVector<Tensor>{
+        Tensor::floats({1}, 0.0), Tensor::floats({1, 3}, {0, 0, 0}),
+        Tensor::floats({1, 3}, {1, 3, 7}), Tensor::integers({1}, length),
+        Tensor::floats({2}, {0, 0})};
+  };
+  expectNear(evaluateBoth(text, arguments(2)).context, {2});
+  for (const std::string &module : {text.fused(), text.unfused()})
+    EXPECT_EQ(Module(module).getError(arguments(3)),
+              "'attn.lookup' expected an index of 0 to 1, because the table "
+              "has size 2, but got 2");
+  text.mask = "%two = arith.constant 2 : i32\n"
+              "%0 = arith.cmpi slt, %j, %two : i32\nattn.yield %0 : i1";
+  expectNear(evaluateBoth(text, arguments(3)).context, {2});
+}
+
+TEST(Read, FusedAndUnfusedAgree) {
+  // Two heads, queries of a sequence, a mask per head and a factor.
+  ReadText text;
+  text.hasQueries = true;
+  text.heads = text.maskHeads = "x2";
+  text.context = "x2x3";
+  text.arguments =
+      "%q: tensor<?x?x2x3xf32>, %h: tensor<?x?x4xf32>, "
+      "%k: tensor<2x3x4xf32>, %u: tensor<2x3x4xf32>, %g: tensor<?xf32>, "
+      "%n: tensor<?xi32>, %qn: tensor<?xi32>";
+  text.inputs = "%q[row, query] : tensor<?x?x2x3xf32>, %h[row, key] : "
+                "tensor<?x?x4xf32>, %k[] : tensor<2x3x4xf32>, %u[] : "
+                "tensor<2x3x4xf32>, %g[row] : tensor<?xf32>";
+  text.slices = "%s: tensor<2x3xf32>, %x: tensor<4xf32>, "
+                "%wk: tensor<2x3x4xf32>, %wv: tensor<2x3x4xf32>, %z: f32";
+  text.axes = "lengths(%n) query_lengths(%qn)";
+  text.score = "%0 = attn.linear %x, %wk : tensor<4xf32>, tensor<2x3x4xf32> -> "
+               "tensor<2x3xf32>\n%1 = attn.dot %s, %0 : tensor<2x3xf32> -> "
+               "tensor<2xf32>\nattn.yield %1 : tensor<2xf32>";
+  // The first head sees earlier keys, the second only other ones.
+  text.mask = "%s0 = arith.cmpi sle, %j, %i : i32\n"
+              "%s1 = arith.cmpi ne, %j, %i : i32\n"
+              "%first = arith.constant dense<[true, false]> : tensor<2xi1>\n"
+              "%a = attn.broadcast %s0 : i1 -> tensor<2xi1>\n"
+              "%b = attn.broadcast %s1 : i1 -> tensor<2xi1>\n"
+              "%0 = arith.select %first, %a, %b : tensor<2xi1>, "
+              "tensor<2xi1>\nattn.yield %0 : tensor<2xi1>";
+  text.factor = "%0 = arith.sitofp %j : i32 to f32\n"
+                "%1 = arith.subf %0, %z : f32\n%2 = arith.mulf %1, %1 : f32\n"
+                "%3 = arith.negf %2 : f32\n%4 = math.exp %3 : f32\n"
+                "%5 = attn.broadcast %4 : f32 -> tensor<2xf32>\n"
+                "attn.yield %5 : tensor<2xf32>";
+  text.summand = "%0 = attn.linear %x, %wv : tensor<4xf32>, "
+                 "tensor<2x3x4xf32> -> tensor<2x3xf32>\n"
+                 "attn.yield %0 : tensor<2x3xf32>";
+  std::mt19937 generator(7);
+  for (const char *normalizer : {"softmax", "hardmax"}) {
+    text.normalizer = normalizer;
+    Result result = evaluateBoth(
+        text,
+        {makeRandom({3, 4, 2, 3}, generator), makeRandom({3, 5, 4}, generator),
+         makeRandom({2, 3, 4}, generator), makeRandom({2, 3, 4}, generator),
+         makeRandom({3}, generator), Tensor::integers({3}, {5, 1, 3}),
+         Tensor::integers({3}, {4, 2, 3})});
+    // Row 1 has one key: the second head of its first query sees none.
+    EXPECT_EQ(result.valid.data[1 * 4 * 2 + 0], 1.0);
+    EXPECT_EQ(result.valid.data[1 * 4 * 2 + 1], 0.0);
+  }
+}
+
+} // namespace
