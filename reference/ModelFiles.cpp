@@ -232,5 +232,8 @@ reference::describeModel(ModelOp model,
   }
   for (ParameterOp op : model.getBody().getOps<ParameterOp>())
     description.parameters.push_back(describeParameter(op));
+  if (auto ignored = model->getAttrOfType<ArrayAttr>("attn.ignored_tensors"))
+    for (auto name : ignored.getAsRange<StringAttr>())
+      description.ignored.push_back(name.getValue().str());
   return description;
 }
