@@ -1,0 +1,896 @@
+//===- AttentionBlock.cpp - a call of an attention block ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/AttentionBlock.h"
+
+#include "dialect/Axes.h"
+#include "dialect/PairInputs.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::frontend;
+using llvm::SMLoc;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// The shape of a block
+//===----------------------------------------------------------------------===//
+
+bool mlir::attn::frontend::checkAttention(const BlockDecl &decl,
+                                          Diagnostics &diagnostics) {
+  bool good = true;
+  auto fail = [&](SMLoc loc, const Twine &message) -> Report {
+    good = false;
+    return diagnostics.error(loc, message);
+  };
+  bool hasMemory = false, hasQuery = false;
+  for (const BlockParameter &parameter : decl.parameters)
+    (parameter.isQuery ? hasQuery : hasMemory) = true;
+  if (!hasQuery || !hasMemory)
+    fail(decl.name.loc, Twine("expected at least one query and one memory, but "
+                              "got no ") +
+                            (hasQuery ? "memory" : "query"));
+
+  const Stmt *score = nullptr, *weights = nullptr, *read = nullptr;
+  for (const Stmt *stmt : decl.body) {
+    if (read) {
+      fail(stmt->loc, "expected 'read' last in an attention block, but got " +
+                          getWord(stmt->kind))
+          .note(read->loc, "'read' is here");
+      break;
+    }
+    const Stmt **one = nullptr;
+    switch (stmt->kind) {
+    case Stmt::Kind::Score:
+      one = &score;
+      break;
+    case Stmt::Kind::Weights:
+      one = &weights;
+      if (!score)
+        fail(stmt->loc, "expected 'score' before 'weights'");
+      break;
+    case Stmt::Kind::Read:
+      one = &read;
+      if (score && !weights)
+        fail(stmt->loc, "expected 'weights' before 'read'");
+      break;
+    case Stmt::Kind::Mask:
+      if (weights)
+        fail(stmt->loc, "expected 'mask' before 'weights', which it masks")
+            .note(weights->loc, "'weights' is here");
+      break;
+    case Stmt::Kind::Assign:
+      if (cast<ValueStmt>(stmt)->index)
+        fail(stmt->loc, "expected a plain name to define in an attention "
+                        "block, but got an index");
+      break;
+    case Stmt::Kind::Param:
+      break;
+    default:
+      fail(stmt->loc, "expected score, mask, weights, read, param or a "
+                      "definition in an attention block, but got " +
+                          getWord(stmt->kind));
+    }
+    if (!one)
+      continue;
+    if (*one)
+      fail(stmt->loc, "expected one " + getWord(stmt->kind) +
+                          " in an attention block, but got a second one")
+          .note((*one)->loc, "the first one is here");
+    *one = stmt;
+  }
+  if (good && !read)
+    fail(decl.name.loc, Twine("expected ") +
+                            (!score     ? "'score'"
+                             : !weights ? "'weights'"
+                                        : "'read'") +
+                            " in the attention block '" + decl.name.text + "'");
+  return good;
+}
+
+namespace {
+/// `softmax(e) * exp(...) / 2`: a normaliser and its factors.
+struct WeightsExpr {
+  SmallVector<const CallExpr *> normalizers;
+  /// Each with whether it divides.
+  SmallVector<std::pair<const Expr *, bool>> factors;
+};
+} // namespace
+
+static void splitWeights(const Expr *expr, bool divides, WeightsExpr &result) {
+  if (auto *binary = dyn_cast<BinaryExpr>(expr);
+      binary && (binary->op == Token::star || binary->op == Token::slash)) {
+    splitWeights(binary->lhs, divides, result);
+    return splitWeights(binary->rhs, divides != (binary->op == Token::slash),
+                        result);
+  }
+  auto *call = dyn_cast<CallExpr>(expr);
+  if (call && !divides && call->arguments.size() == 1 &&
+      (call->callee.text == "softmax" || call->callee.text == "hardmax"))
+    return result.normalizers.push_back(call);
+  result.factors.emplace_back(expr, divides);
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+SpecValue AttentionCall::import() {
+  if (!bind())
+    return SpecValue();
+  return importBody();
+}
+
+SpecValue AttentionCall::import(ArrayRef<SpecValue> values) {
+  for (auto [parameter, value] : llvm::zip(decl.parameters, values))
+    arguments.push_back({&parameter, value, AffineMap(), parameter.name.loc});
+  return importBody();
+}
+
+bool AttentionCall::bind() {
+  std::string positional, parameters;
+  for (const BlockParameter &parameter : decl.parameters)
+    positional += (parameter.name.text + " ").str();
+  for (const Stmt *stmt : decl.body)
+    if (isa<ParamStmt>(stmt))
+      parameters += (stmt->name.text + " ").str();
+  Call call;
+  call.expr = expr;
+  if (!importer.bindArguments(call, positional, "", "", parameters))
+    return false;
+  bool good = true;
+  for (const BlockParameter &parameter : decl.parameters) {
+    const Expr *argument = call.get(parameter.name.text);
+    SpecValue value = importer.evaluate(argument);
+    arguments.push_back({&parameter, value, AffineMap(), argument->start});
+    good &= !value.isError();
+  }
+  for (const Stmt *stmt : decl.body) {
+    auto *param = dyn_cast<ParamStmt>(stmt);
+    const Expr *argument = param ? call.get(param->name.text) : nullptr;
+    if (!argument)
+      continue;
+    std::optional<Shape> shape = importer.evaluateShape(param->shape);
+    SpecValue value =
+        shape ? importer.supplied(argument, param->name.text, *shape)
+              : SpecValue();
+    suppliedParameters[param->name.text] = value;
+    good &= !value.isError();
+  }
+  return good;
+}
+
+bool AttentionCall::checkArgument(Argument &argument) {
+  const BlockParameter &parameter = *argument.decl;
+  StringRef kind = parameter.isQuery ? "query" : "memory";
+  SpecValue &value = argument.value;
+  if (value.isState()) {
+    importer.error(argument.loc,
+                   "expected a value as the " + kind + " '" +
+                       parameter.name.text + "', but got the state of an "
+                       "lstm; use its '.hidden' or '.cell'");
+    return false;
+  }
+  value = importer.toTensor(value, argument.loc);
+  std::optional<Shape> shape = importer.evaluateShape(parameter.shape);
+  if (value.isError() || !shape)
+    return false;
+  if (value.getShape() != ShapeRef(*shape)) {
+    importer
+        .error(argument.loc, "expected the " + kind + " '" +
+                                 parameter.name.text + "' of shape " +
+                                 toString(*shape) + ", but got " +
+                                 toString(value.getShape()))
+        .note(parameter.name.loc, "'" + parameter.name.text +
+                                      "' is declared here");
+    return false;
+  }
+  if (!parameter.isQuery && !value.axis) {
+    bool ofStep = value.level == Level::Row;
+    importer
+        .error(argument.loc,
+               "expected a sequence as the memory '" + parameter.name.text +
+                   "', but got a value " +
+                   (ofStep ? "on " + importer.describeAxis(value) +
+                                 ", of which the later ones are still in the "
+                                 "future; did you mean 'past(...)'?"
+                           : std::string("without an axis")))
+        .note(parameter.name.loc, "'" + parameter.name.text +
+                                      "' is declared here");
+    return false;
+  }
+  return true;
+}
+
+/// Decides where the call is: its level, its axes, and how each argument enters
+/// the regions.
+bool AttentionCall::place() {
+  const Argument *firstMemory = nullptr, *firstQuery = nullptr;
+  bool good = true;
+  for (Argument &argument : arguments) {
+    if (!checkArgument(argument)) {
+      good = false;
+      continue;
+    }
+    const SpecValue &value = argument.value;
+    level = std::max(level, value.level);
+    bool ofStep = value.level == Level::Row && !value.axis;
+    const Argument *&first =
+        argument.decl->isQuery ? firstQuery : firstMemory;
+    if (argument.decl->isQuery && !value.axis && !ofStep)
+      continue; // meets any other
+    if (first && first->value.axis != value.axis) {
+      importer.error(argument.loc,
+                     Twine("expected ") +
+                         (argument.decl->isQuery ? "queries" : "memories") +
+                         " on one axis, but got one on " +
+                         importer.describeAxis(first->value) + " and one on " +
+                         importer.describeAxis(value));
+      good = false;
+      continue;
+    }
+    first = &argument;
+    (argument.decl->isQuery ? queryAxis : memoryAxis) = value.axis;
+    hasStepQuery |= ofStep;
+  }
+  if (!good)
+    return false;
+
+  OpBuilder &builder = importer.builder;
+  Body &body = *importer.body;
+  if (level == Level::Row && memoryAxis->level == Level::Sentence)
+    rows = body.sentence;
+  lengths = memoryAxis->lengths;
+  if (queryAxis) {
+    SpecValue query = firstQuery->value;
+    query.level = level;
+    queryLengths = importer.lengthsFor(query, expr ? expr->loc : SMLoc());
+  } else if (hasStepQuery) {
+    queryPositions = body.position;
+  }
+
+  using Dim = PairOpInterface::Dim;
+  MLIRContext *context = builder.getContext();
+  for (Argument &argument : arguments) {
+    SpecValue &value = argument.value;
+    bool shared = level == Level::Row && value.level == Level::Sentence;
+    // A sentence's value is read where it is, but for queries that have a
+    // sequence and where nothing maps rows to sentences.
+    if (shared && (!rows || (argument.decl->isQuery && value.axis))) {
+      value = importer.toRows(value, argument.loc);
+      shared = false;
+    }
+    SmallVector<Dim> dims;
+    if (value.level != Level::Constant) {
+      dims.push_back(shared ? Dim::Source : Dim::Row);
+      if (value.axis)
+        dims.push_back(argument.decl->isQuery ? Dim::Query : Dim::Key);
+    }
+    argument.map = getPairMap(context, dims);
+  }
+  return true;
+}
+
+bool AttentionCall::makeParameters() {
+  bool good = true;
+  for (const Stmt *stmt : decl.body) {
+    auto *param = dyn_cast<ParamStmt>(stmt);
+    if (!param || suppliedParameters.count(param->name.text))
+      continue;
+    std::optional<Shape> shape = importer.evaluateShape(param->shape);
+    ParameterOp parameter =
+        shape ? importer.createParameter(importer.frame.path + "." +
+                                             param->name.text,
+                                         *shape, importer.site,
+                                         param->name.loc)
+              : ParameterOp();
+    good &= static_cast<bool>(parameter);
+    ownParameters[param->name.text] = parameter;
+  }
+  return good;
+}
+
+//===----------------------------------------------------------------------===//
+// Names of the block
+//===----------------------------------------------------------------------===//
+
+std::optional<unsigned> AttentionCall::findDefinition(StringRef name,
+                                                      unsigned before) const {
+  for (unsigned i = before; i > 0; --i) {
+    const ValueStmt *stmt = getStmt(i - 1);
+    if (stmt && stmt->name && stmt->name.text == name)
+      return i - 1;
+  }
+  return std::nullopt;
+}
+
+const AttentionCall::Argument *
+AttentionCall::findArgument(StringRef name) const {
+  for (const Argument &argument : arguments)
+    if (argument.decl->name.text == name)
+      return &argument;
+  return nullptr;
+}
+
+std::optional<SpecValue> AttentionCall::lookUp(StringRef name, SMLoc loc) {
+  if (std::optional<unsigned> definition = findDefinition(name, statement)) {
+    if (getStmt(*definition)->kind != Stmt::Kind::Weights)
+      return evaluateDefinition(*definition);
+    if (region && region->isSum) {
+      SpecValue one = importer.fill(1, scoreShape, loc);
+      one.isOne = true;
+      return one;
+    }
+    return importer.fail(loc, "expected the weights '" + name +
+                                  "' only inside 'sum'");
+  }
+  if (const Argument *argument = findArgument(name)) {
+    if (region) {
+      unsigned index = argument - arguments.begin();
+      return SpecValue::getTensor(region->block->getArgument(index),
+                                  argument->value.element, Level::Pair);
+    }
+    if (!argument->decl->isQuery)
+      return importer.fail(loc, "expected the memory '" + name +
+                                    "' only inside 'sum' here, because it is "
+                                    "many positions");
+    return argument->value;
+  }
+  if (auto supplied = suppliedParameters.find(name);
+      supplied != suppliedParameters.end())
+    return enter(supplied->second);
+  if (auto own = ownParameters.find(name); own != ownParameters.end())
+    return own->second ? importer.valueOf(own->second) : SpecValue();
+  return std::nullopt;
+}
+
+void AttentionCall::collectNames(SmallVectorImpl<StringRef> &names) const {
+  for (const Stmt *stmt : decl.body)
+    if (stmt->name)
+      names.push_back(stmt->name.text);
+  for (const BlockParameter &parameter : decl.parameters)
+    names.push_back(parameter.name.text);
+}
+
+SpecValue AttentionCall::evaluateAt(unsigned index, const Expr *expr) {
+  llvm::SaveAndRestore<unsigned> saved(statement, index);
+  return importer.evaluate(expr);
+}
+
+SpecValue AttentionCall::evaluateDefinition(unsigned index) {
+  auto &definitions = region ? region->definitions : rowDefinitions;
+  if (auto found = definitions.find(index); found != definitions.end())
+    return found->second;
+  SpecValue value = evaluateAt(index, getStmt(index)->value);
+  return definitions[index] = value;
+}
+
+SpecValue AttentionCall::enter(const SpecValue &value) {
+  if (!region || value.isError())
+    return value;
+  unsigned input =
+      addInput(value.ir, getPairMap(importer.builder.getContext(), {}));
+  return SpecValue::getTensor(region->block->getArgument(input), value.element,
+                              Level::Constant);
+}
+
+/// The argument of `position`, `length` or `causal`.
+const AttentionCall::Argument *
+AttentionCall::findArgument(const Expr *expr, StringRef function) {
+  auto *name = dyn_cast<NameExpr>(expr);
+  bool isDefined = name && findDefinition(name->name, statement);
+  if (const Argument *argument =
+          name && !isDefined ? findArgument(name->name) : nullptr)
+    return argument;
+  importer.error(expr->start, "expected a query or a memory of the block for '" +
+                                  function + "'");
+  return nullptr;
+}
+
+SpecValue AttentionCall::position(const Expr *expr) {
+  const Argument *argument = findArgument(expr, "position");
+  if (!argument)
+    return SpecValue();
+  const SpecValue &value = argument->value;
+  if (argument->decl->isQuery && !value.axis && value.level != Level::Row)
+    return importer.fail(expr->start, "expected a query on an axis for "
+                                      "'position', but '" +
+                                          argument->decl->name.text +
+                                          "' has none here");
+  if (region)
+    return SpecValue::getTensor(
+        region->getIndex(argument->decl->isQuery ? QueryPosition : KeyPosition),
+        Element::Integer, Level::Pair);
+  if (!argument->decl->isQuery)
+    return importer.fail(expr->start, "expected the position of the memory '" +
+                                          argument->decl->name.text +
+                                          "' only inside 'sum' here");
+  if (!value.axis)
+    return SpecValue::getTensor(importer.body->position, Element::Integer,
+                                Level::Row);
+  Type type = getValueType(2, {}, importer.builder.getI32Type());
+  return SpecValue::getTensor(PositionOp::create(importer.builder,
+                                                 locate(expr->loc), type,
+                                                 value.ir),
+                              Element::Integer, value.level, value.axis);
+}
+
+SpecValue AttentionCall::length(const Expr *expr) {
+  const Argument *argument = findArgument(expr, "length");
+  if (!argument)
+    return SpecValue();
+  const SpecValue &value = argument->value;
+  if (!value.axis)
+    return importer.fail(
+        expr->start,
+        value.level == Level::Row
+            ? "expected a sequence that is known to its end for 'length', but "
+              "'" + argument->decl->name.text + "' lies on " +
+                  importer.describeAxis(value)
+            : "expected a sequence for 'length', but '" +
+                  argument->decl->name.text + "' has no axis here");
+  if (region)
+    return SpecValue::getTensor(
+        region->getIndex(argument->decl->isQuery ? QueryLength : KeyLength),
+        Element::Integer, Level::Pair);
+  return SpecValue::getTensor(value.axis->lengths, Element::Integer,
+                              value.axis->level);
+}
+
+SpecValue AttentionCall::causal(const Call &call) {
+  const Argument *query = findArgument(call.get("query"), "causal");
+  const Argument *memory = findArgument(call.get("memory"), "causal");
+  if (!query || !memory)
+    return SpecValue();
+  if (!query->decl->isQuery || memory->decl->isQuery)
+    return importer.fail(call.getLoc(), "expected a query, then a memory, as "
+                                        "arguments of 'causal'");
+  if (!region)
+    return importer.fail(call.getLoc(),
+                         "expected 'causal' only where a pair is meant");
+  SpecValue i = position(call.get("query"));
+  if (i.isError())
+    return i;
+  // A query of the step is the last one so far.
+  SMLoc loc = call.getLoc();
+  SpecValue n = SpecValue::getTensor(region->getIndex(QueryLength),
+                                     Element::Integer, Level::Pair);
+  if (!query->value.axis)
+    n = importer.arithmetic(Token::plus, i,
+                            SpecValue::get(Constant::get(int64_t(1))), loc);
+  SpecValue m = SpecValue::getTensor(region->getIndex(KeyLength),
+                                     Element::Integer, Level::Pair);
+  SpecValue j = SpecValue::getTensor(region->getIndex(KeyPosition),
+                                     Element::Integer, Level::Pair);
+  SpecValue offset = importer.arithmetic(Token::minus, m, n, loc);
+  SpecValue last = importer.arithmetic(Token::plus, i, offset, loc);
+  return importer.compare(Token::less_equal, j, last, loc);
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+Type AttentionCall::getPairType(ShapeRef shape, Type element) const {
+  return getValueType(queryAxis ? 3 : 2, shape, element);
+}
+
+Type AttentionCall::getRowType(ShapeRef shape, Type element) const {
+  return getValueType(queryAxis ? 2 : 1, shape, element);
+}
+
+unsigned AttentionCall::addInput(mlir::Value value, AffineMap map) {
+  if (map.getNumResults() == 0)
+    if (auto found = region->inputOfValue.find(value);
+        found != region->inputOfValue.end())
+      return found->second;
+  unsigned index = region->inputs.size();
+  region->block->insertArgument(
+      index, getSliceType(value.getType(), map.getNumResults()),
+      value.getLoc());
+  region->inputs.push_back(value);
+  region->maps.push_back(map);
+  if (map.getNumResults() == 0)
+    region->inputOfValue[value] = index;
+  return index;
+}
+
+bool AttentionCall::build(PairRegion &pair, bool isSum, Make make, SMLoc loc) {
+  OpBuilder &builder = importer.builder;
+  OpBuilder::InsertionGuard guard(builder);
+  llvm::SaveAndRestore<PairRegion *> saved(region, &pair);
+  pair.isSum = isSum;
+  pair.block = &pair.region.emplaceBlock();
+  for (unsigned i = 0; i < NumIndices; ++i)
+    pair.block->addArgument(builder.getI32Type(), locate(loc));
+  for (Argument &argument : arguments)
+    addInput(argument.value.ir, argument.map);
+  builder.setInsertionPointToEnd(pair.block);
+  SmallVector<SpecValue> yielded;
+  if (!make(yielded))
+    return false;
+  SmallVector<mlir::Value> values;
+  for (const SpecValue &value : yielded)
+    values.push_back(value.ir);
+  YieldOp::create(builder, locate(loc), values);
+  finish(pair);
+  return true;
+}
+
+/// Takes out what turned out not to be needed.
+void AttentionCall::finish(PairRegion &pair) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*pair.block)))
+    if (!isa<YieldOp>(op) && op.use_empty())
+      op.erase();
+  auto usesKey = [&](unsigned index) {
+    return pair.maps[index].isFunctionOfDim(PairOpInterface::Key);
+  };
+  // Some input must have the memory's positions.
+  unsigned numKeys = llvm::count_if(
+      llvm::seq<unsigned>(0, pair.inputs.size()), usesKey);
+  for (unsigned i = pair.inputs.size(); i > 0; --i) {
+    unsigned index = i - 1;
+    if (!pair.block->getArgument(index).use_empty() ||
+        (usesKey(index) && numKeys == 1))
+      continue;
+    numKeys -= usesKey(index);
+    pair.block->eraseArgument(index);
+    pair.inputs.erase(pair.inputs.begin() + index);
+    pair.maps.erase(pair.maps.begin() + index);
+  }
+}
+
+ArrayAttr AttentionCall::getMaps(const PairRegion &pair) const {
+  return importer.builder.getAffineMapArrayAttr(pair.maps);
+}
+
+//===----------------------------------------------------------------------===//
+// Score, mask, weights, read
+//===----------------------------------------------------------------------===//
+
+SpecValue AttentionCall::importBody() {
+  Frame inner;
+  inner.kind = Frame::Kind::Layer;
+  inner.path = importer.frame.path + "." + label;
+  inner.unnamedRepeat = importer.frame.unnamedRepeat;
+  inner.attention = this;
+  llvm::SaveAndRestore<Frame> savedFrame(importer.frame, inner);
+  llvm::SaveAndRestore<AttentionCall *> savedPairing(importer.pairing, this);
+  if (expr)
+    importer.site.push_back(expr);
+  llvm::scope_exit pop([&] {
+    if (expr)
+      importer.site.pop_back();
+  });
+
+  for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
+    Stmt::Kind kind = decl.body[i]->kind;
+    if (kind == Stmt::Kind::Score)
+      scoreIndex = i;
+    else if (kind == Stmt::Kind::Weights)
+      weightsIndex = i;
+    else if (kind == Stmt::Kind::Read)
+      readIndex = i;
+  }
+  // Each step relies on those before it.
+  if (!place() || !makeParameters() || !importScores() || !importMask() ||
+      !importWeights() || !importSums())
+    return SpecValue();
+
+  const ValueStmt *stmt = getStmt(readIndex);
+  SpecValue context =
+      importer.toReal(evaluateAt(readIndex, stmt->value), stmt->value->start);
+  if (context.isError())
+    return context;
+
+  auto read = std::make_shared<Read>();
+  read->weights =
+      SpecValue::getTensor(weights, Element::Real, level, memoryAxis);
+  read->valid =
+      SpecValue::getTensor(valid, Element::Boolean, level, queryAxis);
+  read->queries = queryAxis;
+  read->site = importer.site;
+  context.read = read;
+  context.isOne = false;
+  if (level == Level::Row && !queryAxis && memoryAxis->memoryIndex >= 0) {
+    auto same = [&](const std::shared_ptr<const Read> &other) {
+      return other->site == read->site;
+    };
+    // In a repeat the last turn counts.
+    auto found = llvm::find_if(importer.memoryReads, same);
+    if (found != importer.memoryReads.end())
+      *found = read;
+    else
+      importer.memoryReads.push_back(read);
+  }
+  return context;
+}
+
+static WeightsExpr getWeightsExpr(const ValueStmt *stmt) {
+  WeightsExpr result;
+  splitWeights(stmt->value, /*divides=*/false, result);
+  return result;
+}
+
+bool AttentionCall::importScores() {
+  const ValueStmt *stmt = getStmt(weightsIndex);
+  WeightsExpr expression = getWeightsExpr(stmt);
+  if (expression.normalizers.size() != 1) {
+    importer.error(stmt->value->start,
+                   "expected one softmax or hardmax, and factors, as weights, "
+                   "but got " +
+                       Twine(expression.normalizers.size()) +
+                       " normalisers in a product");
+    return false;
+  }
+  const Expr *argument = expression.normalizers.front()->arguments[0].value;
+  PairRegion pair;
+  auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+    llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
+    const ValueStmt *scoreStmt = getStmt(scoreIndex);
+    SpecValue score = importer.toReal(evaluateDefinition(scoreIndex),
+                                      scoreStmt->value->start);
+    if (score.isError())
+      return false;
+    SpecValue value =
+        importer.toReal(importer.evaluate(argument), argument->start);
+    if (value.isError())
+      return false;
+    if (value.getShape() != score.getShape()) {
+      importer
+          .error(argument->start, "expected scores of shape " +
+                                      toString(score.getShape()) +
+                                      ", but got " +
+                                      toString(value.getShape()))
+          .note(scoreStmt->loc, "the score is defined here");
+      return false;
+    }
+    scoreShape = Shape(value.getShape());
+    yielded.push_back(value);
+    return true;
+  };
+  SMLoc loc = getStmt(scoreIndex)->loc;
+  if (!build(pair, /*isSum=*/false, make, loc))
+    return false;
+  OpBuilder &builder = importer.builder;
+  auto op = ScoreOp::create(builder, locate(loc),
+                            getPairType(scoreShape, builder.getF32Type()),
+                            pair.inputs, getMaps(pair), lengths, rows,
+                            queryLengths, queryPositions);
+  op.getBody().takeBody(pair.region);
+  scores = op.getResult();
+  return true;
+}
+
+bool AttentionCall::importMask() {
+  SMLoc loc;
+  Shape shape;
+  auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+    SpecValue all;
+    for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
+      const ValueStmt *stmt = getStmt(i);
+      if (!stmt || stmt->kind != Stmt::Kind::Mask)
+        continue;
+      SpecValue condition = evaluateAt(i, stmt->value);
+      if (condition.isError())
+        return false;
+      if (condition.isState() || condition.element != Element::Boolean) {
+        importer.error(stmt->value->start,
+                       "expected booleans as a mask, but got " +
+                           describe(condition.element) +
+                           "; what is added to scores stands in 'score'");
+        return false;
+      }
+      all = all.isError()
+                ? condition
+                : importer.logic(Token::kw_and, all, condition, stmt->loc);
+      if (all.isError())
+        return false;
+    }
+    // A mask has the score's shape or is one number for all heads.
+    if (!all.getShape().empty() && all.getShape() != ShapeRef(scoreShape)) {
+      std::optional<Shape> combined = combineShapes(all.getShape(), scoreShape);
+      if (!combined || ShapeRef(*combined) != ShapeRef(scoreShape)) {
+        importer.error(loc, "expected a mask of the score's shape " +
+                                toString(scoreShape) + ", but got " +
+                                toString(all.getShape()));
+        return false;
+      }
+      all = importer.broadcastShape(all, scoreShape, loc);
+    }
+    shape = Shape(all.getShape());
+    yielded.push_back(all);
+    return true;
+  };
+  for (const Stmt *stmt : decl.body)
+    if (stmt->kind == Stmt::Kind::Mask) {
+      loc = stmt->loc;
+      break;
+    }
+  if (!loc.isValid())
+    return true;
+  PairRegion pair;
+  if (!build(pair, /*isSum=*/false, make, loc))
+    return false;
+  OpBuilder &builder = importer.builder;
+  auto op = MaskOp::create(builder, locate(loc),
+                           getPairType(shape, builder.getI1Type()), pair.inputs,
+                           getMaps(pair), lengths, rows, queryLengths,
+                           queryPositions);
+  op.getBody().takeBody(pair.region);
+  mask = op.getResult();
+  return true;
+}
+
+bool AttentionCall::importWeights() {
+  OpBuilder &builder = importer.builder;
+  const ValueStmt *stmt = getStmt(weightsIndex);
+  WeightsExpr expression = getWeightsExpr(stmt);
+  Normalizer normalizer =
+      expression.normalizers.front()->callee.text == "softmax"
+          ? Normalizer::Softmax
+          : Normalizer::Hardmax;
+  Type real = builder.getF32Type(), boolean = builder.getI1Type();
+  auto normalize = NormalizeOp::create(
+      builder, locate(stmt->loc), getPairType(scoreShape, real),
+      getPairType(scoreShape, boolean), getRowType(scoreShape, boolean),
+      normalizer, scores, mask, lengths, rows, queryLengths);
+  weights = normalize.getWeights();
+  readable = normalize.getReadable();
+  valid = normalize.getValid();
+  if (expression.factors.empty())
+    return true;
+
+  SMLoc loc = expression.factors.front().first->start;
+  auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+    SpecValue product = SpecValue::get(Constant::get(int64_t(1)));
+    bool isFirst = true;
+    for (auto [factor, divides] : expression.factors) {
+      SpecValue value = evaluateAt(weightsIndex, factor);
+      if (value.isError())
+        return false;
+      product = isFirst && !divides
+                    ? value
+                    : importer.arithmetic(divides ? Token::slash : Token::star,
+                                          product, value, factor->loc);
+      isFirst = false;
+      if (product.isError())
+        return false;
+    }
+    product = importer.toReal(product, loc);
+    if (product.isError())
+      return false;
+    std::optional<Shape> combined =
+        combineShapes(product.getShape(), scoreShape);
+    if (!combined || ShapeRef(*combined) != ShapeRef(scoreShape)) {
+      importer.error(loc, "expected a factor of the weights' shape " +
+                              toString(scoreShape) + ", but got " +
+                              toString(product.getShape()));
+      return false;
+    }
+    yielded.push_back(importer.broadcastShape(product, scoreShape, loc));
+    return true;
+  };
+  PairRegion pair;
+  if (!build(pair, /*isSum=*/false, make, loc))
+    return false;
+  auto op = FactorOp::create(builder, locate(loc), weights.getType(), weights,
+                             readable, pair.inputs, getMaps(pair), lengths,
+                             rows, queryLengths, queryPositions);
+  op.getBody().takeBody(pair.region);
+  weights = op.getResult();
+  return true;
+}
+
+/// How an expression of a statement depends on the weights, through the
+/// definitions it uses.
+Degree AttentionCall::degreeAt(unsigned index, const Expr *expr) {
+  return getDegree(expr, [&](const NameExpr *name) -> Degree {
+    std::optional<unsigned> definition = findDefinition(name->name, index);
+    if (!definition)
+      return {};
+    if (getStmt(*definition)->kind == Stmt::Kind::Weights)
+      return {Degree::Linear, nullptr};
+    return degreeAt(*definition, getStmt(*definition)->value);
+  });
+}
+
+/// The sums of an expression, also in the definitions it uses, each with the
+/// statement it stands in.
+void AttentionCall::collectSums(
+    unsigned index, const Expr *expr,
+    SmallVectorImpl<std::pair<unsigned, const CallExpr *>> &found) {
+  if (auto *call = dyn_cast<CallExpr>(expr);
+      call && call->callee.text == "sum") {
+    if (!llvm::is_contained(found, std::pair(index, call)))
+      found.emplace_back(index, call);
+    return;
+  }
+  if (auto *name = dyn_cast<NameExpr>(expr)) {
+    std::optional<unsigned> definition = findDefinition(name->name, index);
+    if (definition && getStmt(*definition)->kind == Stmt::Kind::Assign)
+      collectSums(*definition, getStmt(*definition)->value, found);
+    return;
+  }
+  forEachChild(expr, [&](const Expr *child) {
+    collectSums(index, child, found);
+  });
+}
+
+bool AttentionCall::importSums() {
+  const ValueStmt *stmt = getStmt(readIndex);
+  StringRef weightsName = getStmt(weightsIndex)->name.text;
+  SmallVector<std::pair<unsigned, const CallExpr *>> calls;
+  collectSums(readIndex, stmt->value, calls);
+  if (calls.empty()) {
+    importer.error(stmt->value->start, "expected a 'sum' over the memory in "
+                                       "'read'");
+    return false;
+  }
+  auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+    for (auto [index, call] : calls) {
+      if (call->arguments.size() != 1 || call->arguments[0].name) {
+        importer.error(call->loc, "expected one argument of 'sum'");
+        return false;
+      }
+      const Expr *argument = call->arguments[0].value;
+      Degree degree = degreeAt(index, argument);
+      if (degree.kind != Degree::Linear) {
+        importer.error(degree.culprit ? degree.culprit->loc : argument->start,
+                       "expected an expression that is linear in the weights "
+                       "'" +
+                           weightsName + "' inside 'sum'" +
+                           (degree.culprit
+                                ? ""
+                                : ", but it does not depend on them"));
+        return false;
+      }
+      SpecValue summand =
+          importer.toReal(evaluateAt(index, argument), argument->start);
+      if (summand.isError())
+        return false;
+      if (!isPrefix(scoreShape, summand.getShape())) {
+        importer.error(argument->start,
+                       "expected a summand whose shape begins with the "
+                       "weights' " +
+                           toString(scoreShape) + ", but got " +
+                           toString(summand.getShape()));
+        return false;
+      }
+      yielded.push_back(summand);
+    }
+    return true;
+  };
+  PairRegion pair;
+  if (!build(pair, /*isSum=*/true, make, stmt->loc))
+    return false;
+  OpBuilder &builder = importer.builder;
+  SmallVector<Type> types;
+  for (mlir::Value value : pair.block->getTerminator()->getOperands())
+    types.push_back(
+        getRowType(getFeatures(value.getType()), builder.getF32Type()));
+  auto op = SumOp::create(builder, locate(stmt->loc), types, weights, readable,
+                          pair.inputs, getMaps(pair), lengths, rows,
+                          queryLengths, queryPositions);
+  op.getBody().takeBody(pair.region);
+  for (auto [call, context] : llvm::zip(calls, op.getContexts()))
+    sums[call.second] =
+        SpecValue::getTensor(context, Element::Real, level, queryAxis);
+  return true;
+}
+
+SpecValue AttentionCall::sum(const Call &call) {
+  if (!region)
+    if (auto found = sums.find(call.expr); found != sums.end())
+      return found->second;
+  return importer.fail(call.getLoc(),
+                       region && region->isSum
+                           ? "expected no 'sum' inside a 'sum'"
+                           : "expected 'sum' only in 'read'");
+}

@@ -1,0 +1,40 @@
+//===- Options.h - the command line of attnc --------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNC_OPTIONS_H
+#define ATTNC_OPTIONS_H
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attnc {
+
+/// What is written.
+enum class Emit { Attn, Params };
+
+/// The command line, read and checked.
+struct Options {
+  std::string spec;
+  /// The output; "-" for standard output.
+  std::string output = "-";
+  Emit emit = Emit::Attn;
+  /// A file with a `names` block instead of the spec's, or empty.
+  std::string names;
+  /// NAME=FILE and NAME=N.
+  std::vector<std::pair<std::string, std::string>> vocabularies;
+  std::vector<std::pair<std::string, int64_t>> dims;
+};
+
+/// Reads the command line. On a wrong one a message is printed and the process
+/// ends with status 2.
+Options parseOptions(int argc, char **argv);
+
+} // namespace attnc
+
+#endif // ATTNC_OPTIONS_H
