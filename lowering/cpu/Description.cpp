@@ -84,6 +84,12 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) 
   object["model"] = model.getSymName();
   object["vocabularies"] = describeVocabularies(model, tokens);
   object["parameters"] = describeParameters(model);
+  if (auto names = model->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName)) {
+    json::Array ignored;
+    for (Attribute name : names)
+      ignored.push_back(cast<StringAttr>(name).getValue());
+    object["ignore"] = std::move(ignored);
+  }
 
   EncoderOp encoder = model.getEncoder();
   AxisTable axes(encoder);

@@ -26,10 +26,13 @@ void attn::buildGraphPipeline(OpPassManager &manager) {
   model.addPass(createCanonicalizerPass());
 }
 
-void attn::buildCpuPipeline(OpPassManager &manager) {
+void attn::buildLoopsPipeline(OpPassManager &manager) {
   manager.nest<ModelOp>().addPass(createExpandRecurrences());
   manager.nest<ModelOp>().addPass(createCSEPass());
   manager.addPass(createConvertToLoops());
+}
+
+void attn::buildLlvmPipeline(OpPassManager &manager) {
   manager.addPass(createPlanWorkspace());
   manager.addPass(createExpandMath());
   manager.addPass(createCanonicalizerPass());
@@ -54,7 +57,10 @@ void attn::registerCpuPipelines() {
   static PassPipelineRegistration<> graph(
       "attn-graph-pipeline", "fuses reads, hoists memories, cleans up",
       buildGraphPipeline);
-  static PassPipelineRegistration<> cpu(
-      "attn-cpu-pipeline", "makes CPU code, in the LLVM dialect, of a model",
-      buildCpuPipeline);
+  static PassPipelineRegistration<> loops(
+      "attn-loops-pipeline", "writes a fused model as loops over buffers",
+      buildLoopsPipeline);
+  static PassPipelineRegistration<> llvm(
+      "attn-llvm-pipeline", "lowers these loops to the LLVM dialect",
+      buildLlvmPipeline);
 }

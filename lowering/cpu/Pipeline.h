@@ -26,10 +26,12 @@ namespace mlir::attn {
 
 /// attn to attn: fuses reads, hoists memories, cleans up.
 void buildGraphPipeline(OpPassManager &manager);
-/// attn to functions over buffers in the LLVM dialect.
-void buildCpuPipeline(OpPassManager &manager);
-/// Makes both known to attn-opt, as -attn-graph-pipeline and
-/// -attn-cpu-pipeline.
+/// attn to functions of loops over buffers.
+void buildLoopsPipeline(OpPassManager &manager);
+/// These to the LLVM dialect, with the runtime's entry points.
+void buildLlvmPipeline(OpPassManager &manager);
+/// Makes them known to attn-opt: -attn-graph-pipeline, -attn-loops-pipeline,
+/// -attn-llvm-pipeline.
 void registerCpuPipelines();
 
 /// What a library holds besides its code.

@@ -1,0 +1,147 @@
+//===- Compile.cpp - from attn IR to what attnc emits ---------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/compile/Compile.h"
+
+#include "lowering/cpu/Pipeline.h"
+#include "runtime/weights.h"
+#include "tools/compile/IrFolder.h"
+#include "tools/compile/Link.h"
+
+#include "dialect/Axes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void mlir::attn::printError(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "attnc") << message << "\n";
+}
+
+LogicalResult mlir::attn::writeOutput(StringRef path, StringRef contents) {
+  if (path == "-") {
+    llvm::outs() << contents;
+    llvm::outs().flush();
+    return success();
+  }
+  // The file appears when it is whole.
+  if (llvm::Error error = llvm::writeToOutput(
+          path, [&](llvm::raw_ostream &out) -> llvm::Error {
+            out << contents;
+            return llvm::Error::success();
+          })) {
+    printError("expected to write '" + path + "', but got: " +
+               llvm::toString(std::move(error)));
+    return failure();
+  }
+  return success();
+}
+
+/// Checks the weights file against the parameters of the model, all problems
+/// at once.
+static LogicalResult checkWeights(ModelOp model, StringRef path) {
+  std::vector<::attn::Parameter> parameters;
+  for (auto op : model.getBody().getOps<ParameterOp>()) {
+    ::attn::Parameter parameter;
+    parameter.name = op.getSymName().str();
+    ArrayRef<int64_t> shape = getFeatures(op.getType());
+    parameter.shape.assign(shape.begin(), shape.end());
+    parameter.source = op.getFrom().value_or("").str();
+    if (std::optional<ArrayRef<int64_t>> slice = op.getSlice())
+      for (size_t i = 0; i + 1 < slice->size(); i += 2)
+        parameter.slice.push_back({(*slice)[i], (*slice)[i + 1]});
+    parameters.push_back(parameter);
+  }
+  std::vector<std::string> problems, ignored;
+  if (auto names = model->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
+    for (Attribute name : names)
+      ignored.push_back(cast<StringAttr>(name).str());
+  auto file = ::attn::Safetensors::open(path.str(), problems);
+  if (file)
+    ::attn::Weights::bind(std::move(file), parameters, ignored, problems);
+  for (const std::string &problem : problems)
+    printError(problem);
+  return success(problems.empty());
+}
+
+LogicalResult mlir::attn::compile(ModuleOp module, const CompileOptions &options) {
+  MLIRContext *context = module.getContext();
+  ModelOp model = *module.getOps<ModelOp>().begin();
+  std::string name = model.getSymName().str();
+  if (!options.weights.empty() && failed(checkWeights(model, options.weights)))
+    return failure();
+
+  IrFolder folder(options.irFolder);
+  if (failed(folder.create()))
+    return failure();
+  auto run = [&](void (*build)(OpPassManager &)) -> LogicalResult {
+    PassManager manager(context);
+    folder.addTo(manager);
+    build(manager);
+    return manager.run(module);
+  };
+  auto print = [&]() -> LogicalResult {
+    std::string text;
+    llvm::raw_string_ostream(text) << module << "\n";
+    return writeOutput(options.output, text);
+  };
+  if (options.emit == Emit::Attn)
+    return print();
+  if (failed(run(buildGraphPipeline)))
+    return failure();
+  if (options.emit == Emit::AttnFused)
+    return print();
+
+  // The model is gone after it has become functions, so it is described before.
+  llvm::json::Object description = describeModel(model, options.vocabularies);
+  if (failed(run(buildLoopsPipeline)))
+    return failure();
+  description["programs"] = describePrograms(module);
+  if (failed(run(buildLlvmPipeline)))
+    return failure();
+
+  LibraryContents contents;
+  contents.modelName = name;
+  contents.description =
+      llvm::formatv("{0}", llvm::json::Value(std::move(description)));
+  if (!options.weights.empty()) {
+    llvm::SmallString<128> absolute(options.weights);
+    llvm::sys::fs::make_absolute(absolute);
+    contents.weightsPath = absolute.str();
+  }
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(error);
+  if (!machine) {
+    printError("expected a target for this machine, but got: " + error);
+    return failure();
+  }
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code =
+      translateLibrary(module, contents, *machine, llvmContext);
+  if (!code)
+    return failure();
+
+  llvm::SmallString<0> output;
+  llvm::raw_svector_ostream stream(output);
+  if (options.emit == Emit::Llvm) {
+    code->print(stream, nullptr);
+    return writeOutput(options.output, output);
+  }
+  if (!emitCode(*code, *machine, stream, options.emit == Emit::Asm)) {
+    printError("expected a target that writes object files");
+    return failure();
+  }
+  if (options.emit != Emit::Lib)
+    return writeOutput(options.output, output);
+  return linkLibrary(output, name, options.output, options.compilerPath);
+}

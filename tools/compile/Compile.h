@@ -1,0 +1,48 @@
+//===- Compile.h - from attn IR to what attnc emits -------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_COMPILE_COMPILE_H
+#define ATTN_TOOLS_COMPILE_COMPILE_H
+
+#include "lowering/cpu/Description.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace mlir::attn {
+
+/// What attnc writes, from the text of the model to the library.
+enum class Emit { Params, Attn, AttnFused, Llvm, Asm, Obj, Lib };
+
+struct CompileOptions {
+  Emit emit = Emit::Lib;
+  /// Where to write; "-" is standard output.
+  std::string output = "-";
+  /// A safetensors file to check and embed, or empty.
+  std::string weights;
+  /// A folder for the IR after each pass, or empty.
+  std::string irFolder;
+  /// The tokens of the vocabularies.
+  VocabularyTokens vocabularies;
+  /// The path of the running compiler, beside which its libraries lie.
+  std::string compilerPath;
+};
+
+/// Runs the passes that `options.emit` needs on `module` and writes the result.
+/// Fails after a message; then nothing is written.
+LogicalResult compile(ModuleOp module, const CompileOptions &options);
+
+/// Writes `contents` to `path` ("-": standard output) as a whole or not at all.
+LogicalResult writeOutput(llvm::StringRef path, llvm::StringRef contents);
+
+/// Prints "attnc: error: MESSAGE".
+void printError(const llvm::Twine &message);
+
+} // namespace mlir::attn
+
+#endif // ATTN_TOOLS_COMPILE_COMPILE_H
