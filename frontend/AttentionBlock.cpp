@@ -374,8 +374,12 @@ SpecValue AttentionCall::evaluateDefinition(unsigned index) {
 SpecValue AttentionCall::enter(const SpecValue &value) {
   if (!region || value.isError())
     return value;
+  // What the paper calls a parameter is the last part of its path.
+  StringRef name = "constant";
+  if (auto get = value.ir.getDefiningOp<GetParameterOp>())
+    name = get.getParameter().substr(get.getParameter().rfind('.') + 1);
   unsigned input =
-      addInput(value.ir, getPairMap(importer.builder.getContext(), {}));
+      addInput(value.ir, getPairMap(importer.builder.getContext(), {}), name);
   return SpecValue::getTensor(region->block->getArgument(input), value.element,
                               Level::Constant);
 }
@@ -485,7 +489,8 @@ Type AttentionCall::getRowType(ShapeRef shape, Type element) const {
   return getValueType(queryAxis ? 2 : 1, shape, element);
 }
 
-unsigned AttentionCall::addInput(mlir::Value value, AffineMap map) {
+unsigned AttentionCall::addInput(mlir::Value value, AffineMap map,
+                                 StringRef name) {
   if (map.getNumResults() == 0)
     if (auto found = region->inputOfValue.find(value);
         found != region->inputOfValue.end())
@@ -493,7 +498,8 @@ unsigned AttentionCall::addInput(mlir::Value value, AffineMap map) {
   unsigned index = region->inputs.size();
   region->block->insertArgument(
       index, getSliceType(value.getType(), map.getNumResults()),
-      value.getLoc());
+      NameLoc::get(importer.builder.getStringAttr(name),
+                   locate(expr ? expr->loc : decl.name.loc)));
   region->inputs.push_back(value);
   region->maps.push_back(map);
   if (map.getNumResults() == 0)
@@ -507,10 +513,12 @@ bool AttentionCall::build(PairRegion &pair, bool isSum, Make make, SMLoc loc) {
   llvm::SaveAndRestore<PairRegion *> saved(region, &pair);
   pair.isSum = isSum;
   pair.block = &pair.region.emplaceBlock();
-  for (unsigned i = 0; i < NumIndices; ++i)
-    pair.block->addArgument(builder.getI32Type(), locate(loc));
+  for (StringRef name : {"i", "j", "queries", "keys"})
+    pair.block->addArgument(
+        builder.getI32Type(),
+        NameLoc::get(builder.getStringAttr(name), locate(loc)));
   for (Argument &argument : arguments)
-    addInput(argument.value.ir, argument.map);
+    addInput(argument.value.ir, argument.map, argument.decl->name.text);
   builder.setInsertionPointToEnd(pair.block);
   SmallVector<SpecValue> yielded;
   if (!make(yielded))

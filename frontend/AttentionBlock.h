@@ -79,7 +79,7 @@ private:
       return block->getArgument(inputs.size() + which);
     }
   };
-  enum Index { QueryPosition, KeyPosition, QueryLength, KeyLength, NumIndices };
+  enum Index { QueryPosition, KeyPosition, QueryLength, KeyLength };
 
   bool bind();
   bool checkArgument(Argument &argument);
@@ -90,7 +90,7 @@ private:
   /// Builds a region; `make` gives what it yields, or nothing on error.
   using Make = llvm::function_ref<bool(SmallVectorImpl<SpecValue> &)>;
   bool build(PairRegion &region, bool isSum, Make make, llvm::SMLoc loc);
-  unsigned addInput(mlir::Value value, AffineMap map);
+  unsigned addInput(mlir::Value value, AffineMap map, StringRef name);
   void finish(PairRegion &region);
   ArrayAttr getMaps(const PairRegion &region) const;
 

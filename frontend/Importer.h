@@ -325,6 +325,11 @@ private:
     diagnostics.error(loc, message);
     return SpecValue();
   }
+  /// The last operation built, or null; parameters are fetched before it.
+  Operation *getLastOperation() {
+    Block *block = builder.getInsertionBlock();
+    return block->empty() ? nullptr : &block->back();
+  }
   const BlockDecl *findBlock(llvm::StringRef name) const;
 
   const Spec &spec;

@@ -99,10 +99,12 @@ bool Importer::mayName(Name name) {
   return false;
 }
 
-/// Calls the value by its name in the IR, where the statement made it.
-static void nameInIR(mlir::Value value, StringRef name) {
+/// Calls the value by its name in the IR, where the statement made it: where it
+/// stands behind `before`, the last operation that there was.
+static void nameInIR(mlir::Value value, StringRef name, Operation *before) {
   Operation *op = value ? value.getDefiningOp() : nullptr;
-  if (!op || isa<GetParameterOp>(op) || isa<NameLoc>(op->getLoc()))
+  if (!op || isa<GetParameterOp>(op) || isa<NameLoc>(op->getLoc()) ||
+      (before && !before->isBeforeInBlock(op)))
     return;
   op->setLoc(NameLoc::get(StringAttr::get(op->getContext(), name),
                           op->getLoc()));
@@ -110,10 +112,11 @@ static void nameInIR(mlir::Value value, StringRef name) {
 
 void Importer::importAssign(const ValueStmt *stmt) {
   StringRef name = stmt->name.text;
+  Operation *before = getLastOperation();
   SpecValue value = evaluate(stmt->value);
   if (!mayName(stmt->name))
     return;
-  nameInIR(value.ir, name);
+  nameInIR(value.ir, name, before);
   value.isOne = false;
 
   Binding *binding = frame.scope->find(name);
@@ -308,8 +311,9 @@ void Importer::importRepeat(const RepeatStmt *stmt) {
 void Importer::importMemory(const ValueStmt *stmt) {
   SpecValue value;
   if (stmt->value) {
+    Operation *before = getLastOperation();
     value = evaluate(stmt->value);
-    nameInIR(value.ir, stmt->name.text);
+    nameInIR(value.ir, stmt->name.text, before);
   } else {
     NameExpr name(stmt->name.loc, stmt->name.text);
     name.start = name.loc;
@@ -349,6 +353,7 @@ void Importer::importMemory(const ValueStmt *stmt) {
 }
 
 void Importer::importInit(const ValueStmt *stmt) {
+  Operation *before = getLastOperation();
   SpecValue value = evaluate(stmt->value);
   StringRef name = stmt->name.text;
   std::optional<int64_t> index;
@@ -397,7 +402,7 @@ void Importer::importInit(const ValueStmt *stmt) {
         .note(place->second.loc, "the first one is here");
     return;
   }
-  nameInIR(value.ir, state->getName());
+  nameInIR(value.ir, state->getName(), before);
   // A state over a memory may be declared later than its first value is given;
   // it is converted when the encoder ends.
   place->second.value = value;
