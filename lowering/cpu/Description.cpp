@@ -94,15 +94,23 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) 
   EncoderOp encoder = model.getEncoder();
   AxisTable axes(encoder);
   json::Array axisArray, inputs;
+  std::vector<std::string> axisNames;
   for (int64_t i = 0; i < axes.size(); ++i) {
     json::Object axis;
     if (auto strided = axes.getLengths(i).getDefiningOp<StridedLengthOp>()) {
-      axis["of"] = axes.getNumber(strided.getLengths());
+      int64_t of = axes.getNumber(strided.getLengths());
+      axis["of"] = of;
       axis["stride"] = static_cast<int64_t>(strided.getStride());
+      axisNames.push_back(axisNames[of] + "/" +
+                          std::to_string(strided.getStride()));
     } else {
-      axis["input"] = static_cast<int64_t>(
-          llvm::find(encoder.getInputAxes(), i) - encoder.getInputAxes().begin());
+      int64_t input =
+          llvm::find(encoder.getInputAxes(), i) - encoder.getInputAxes().begin();
+      axis["input"] = input;
+      axisNames.push_back(
+          cast<StringAttr>(encoder.getInputs()[input]).getValue().str());
     }
+    axis["name"] = axisNames.back();
     axisArray.push_back(std::move(axis));
   }
   object["axes"] = std::move(axisArray);
