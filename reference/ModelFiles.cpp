@@ -201,8 +201,16 @@ reference::describeModel(ModelOp model,
       input.name = cast<StringAttr>(name).getValue().str();
       StringRef source = cast<StringAttr>(vocabulary).getValue();
       input.kind = source.empty() ? "features" : "tokens";
-      if (!source.empty())
-        input.vocabulary = places[source.str()];
+      if (!source.empty()) {
+        auto place = places.find(source.str());
+        if (place == places.end()) {
+          problems.push_back("expected input " + ::attn::quote(input.name) +
+                             " to have a vocabulary of the model, but got " +
+                             ::attn::quote(source));
+          return std::nullopt;
+        }
+        input.vocabulary = place->second;
+      }
       input.end = end;
       input.axis = static_cast<int32_t>(axis);
     }
