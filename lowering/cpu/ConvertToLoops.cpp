@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Makes `prepare`, `encode` and `step` from an attn.model. Which buffers each
-// takes, and in what order, follows from what the code needs; the arguments'
-// attributes say it to whoever writes the description.
+// takes, and in what order, follows from what the code needs; an attribute of the
+// function says it to whoever writes the description. A function of attn
+// operations becomes one over memrefs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +60,107 @@ public:
 
 private:
   SmallVector<Entry> entries;
+};
+
+/// Emits the packing of a weight into `out` (see getPackedShape).
+void emitPacking(Emitter &emitter, const PackedWeights::Entry &entry,
+                 Buffer out) {
+  ImplicitLocOpBuilder &b = emitter.getBuilder();
+  ArrayRef<int64_t> features = getFeatures(entry.weight.getType());
+  Value outputs = emitter.constant(entry.numOutputs);
+  SmallVector<Value> sizes;
+  for (int64_t size : getPackedShape(entry.numOutputs, entry.numInputs))
+    sizes.push_back(emitter.constant(size));
+  emitter.forEach(sizes, [&](ArrayRef<Value> place) {
+    Value output = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, place[0], emitter.constant(numLanes)),
+        place[2]);
+    // Beyond the last output stand zeros.
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, output,
+                                         outputs);
+    output = arith::SelectOp::create(b, exists, output, emitter.constant(0));
+    // Outputs and inputs may be several features each.
+    Value flat = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, output, emitter.constant(entry.numInputs)),
+        place[1]);
+    ElementIndex index;
+    index.features.resize(features.size());
+    for (size_t i = features.size(); i-- > 0;) {
+      Value size = emitter.constant(features[i]);
+      index.features[i] = arith::RemUIOp::create(b, flat, size);
+      flat = arith::DivUIOp::create(b, flat, size);
+    }
+    Value element = emitter.evaluate(entry.weight, index);
+    element = arith::SelectOp::create(b, exists, element,
+                                      emitter.constantF32(0));
+    ElementIndex target;
+    target.features.assign(place.begin(), place.end());
+    emitter.store(out, target, element);
+  });
+}
+
+/// Rewrites a function of attn operations over buffers: its arguments, then its
+/// results as arguments to write to. Weights are packed at every call.
+class FunctionConverter {
+public:
+  explicit FunctionConverter(func::FuncOp source) : source(source) {}
+
+  LogicalResult run() {
+    OpBuilder moduleBuilder(source);
+    Builder builder(source.getContext());
+    SmallVector<Type> types;
+    for (Type type : source.getArgumentTypes())
+      types.push_back(getBufferType(type));
+    for (Type type : source.getResultTypes())
+      types.push_back(getBufferType(type));
+    auto function = func::FuncOp::create(moduleBuilder, source.getLoc(),
+                                         source.getSymName(),
+                                         builder.getFunctionType(types, {}));
+    function->setAttr("llvm.emit_c_interface", builder.getUnitAttr());
+    Block *entry = function.addEntryBlock();
+    Emitter emitter(function);
+    ImplicitLocOpBuilder &b = emitter.getBuilder();
+    for (auto [argument, buffer] :
+         llvm::zip(source.getArguments(), entry->getArguments())) {
+      emitter.setBuffer(argument, buffer);
+      SmallVector<Value> sizes;
+      for (unsigned axis = 0; axis < getNumAxes(argument.getType()); ++axis)
+        sizes.push_back(memref::DimOp::create(b, buffer, axis));
+      emitter.setAxisSizes(argument, sizes);
+    }
+    emitter.packedWeight = [&](Value weight, int64_t numOutputs,
+                               int64_t numInputs) -> Buffer {
+      auto type = MemRefType::get(getPackedShape(numOutputs, numInputs),
+                                  b.getF32Type());
+      Buffer packed = emitter.allocateBuffer(type, {});
+      emitPacking(emitter, {weight, numOutputs, numInputs}, packed);
+      return packed;
+    };
+    Block &body = source.front();
+    if (failed(emitter.emitBlock(body)))
+      return failure();
+    for (auto [result, buffer] :
+         llvm::zip(body.getTerminator()->getOperands(),
+                   entry->getArguments().take_back(source.getNumResults())))
+      emitter.materialize(result, buffer);
+    for (auto alloc : entry->getOps<memref::AllocOp>())
+      memref::DeallocOp::create(b, alloc);
+    func::ReturnOp::create(b);
+    source.erase();
+    return success();
+  }
+
+private:
+  static MemRefType getBufferType(Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (element.isInteger(1))
+      element = IntegerType::get(type.getContext(), 8);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return MemRefType::get(tensor ? tensor.getShape() : ArrayRef<int64_t>(),
+                           element);
+  }
+
+  func::FuncOp source;
 };
 
 /// A dimension of a buffer, as the description writes it.
@@ -184,12 +286,27 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
   using ConvertToLoopsBase::ConvertToLoopsBase;
 
   void runOnOperation() override {
-    auto models = getOperation().getOps<ModelOp>();
-    if (!llvm::hasSingleElement(models)) {
-      getOperation().emitError("expected one model");
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.walk([](Operation *op) {
+                    return isa<AttnDialect>(op->getDialect())
+                               ? WalkResult::interrupt()
+                               : WalkResult::advance();
+                  })
+              .wasInterrupted())
+        functions.push_back(function);
+    for (func::FuncOp function : functions)
+      if (failed(FunctionConverter(function).run()))
+        return signalPassFailure();
+
+    SmallVector<ModelOp> models(getOperation().getOps<ModelOp>());
+    if (models.empty())
+      return;
+    if (models.size() > 1) {
+      models[1].emitError("expected one model in a library, but got another");
       return signalPassFailure();
     }
-    ModelOp model = *models.begin();
+    ModelOp model = models[0];
     AxisTable axes(model.getEncoder());
     PackedWeights packed;
     if (failed(emitEncode(model, axes, packed)) ||
@@ -306,47 +423,10 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
                    PackedWeights &packed) {
     Program program(model, "prepare", axes, packed);
     Emitter &emitter = program.getEmitter();
-    ImplicitLocOpBuilder &b = emitter.getBuilder();
-    for (const PackedWeights::Entry &entry : packed.getEntries()) {
-      Buffer out = emitter.packedWeight(entry.weight, entry.numOutputs,
-                                        entry.numInputs);
-      ArrayRef<int64_t> features = getFeatures(entry.weight.getType());
-      Value outputs = emitter.constant(entry.numOutputs);
-      SmallVector<int64_t> shape =
-          getPackedShape(entry.numOutputs, entry.numInputs);
-      SmallVector<Value> sizes;
-      for (int64_t size : shape)
-        sizes.push_back(emitter.constant(size));
-      emitter.forEach(sizes, [&](ArrayRef<Value> place) {
-        Value output = arith::AddIOp::create(
-            b,
-            arith::MulIOp::create(b, place[0], emitter.constant(numLanes)),
-            place[2]);
-        Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                             output, outputs);
-        // Beyond the last output stand zeros.
-        output = arith::SelectOp::create(b, exists, output,
-                                         emitter.constant(0));
-        // Outputs and inputs may be several features each.
-        Value flat = arith::AddIOp::create(
-            b,
-            arith::MulIOp::create(b, output, emitter.constant(entry.numInputs)),
-            place[1]);
-        ElementIndex index;
-        index.features.resize(features.size());
-        for (size_t i = features.size(); i-- > 0;) {
-          Value size = emitter.constant(features[i]);
-          index.features[i] = arith::RemUIOp::create(b, flat, size);
-          flat = arith::DivUIOp::create(b, flat, size);
-        }
-        Value element = emitter.evaluate(entry.weight, index);
-        element = arith::SelectOp::create(b, exists, element,
-                                          emitter.constantF32(0));
-        ElementIndex target;
-        target.features.assign(place.begin(), place.end());
-        emitter.store(out, target, element);
-      });
-    }
+    for (const PackedWeights::Entry &entry : packed.getEntries())
+      emitPacking(emitter, entry,
+                  emitter.packedWeight(entry.weight, entry.numOutputs,
+                                       entry.numInputs));
     program.end();
   }
 };

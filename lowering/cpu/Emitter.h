@@ -134,7 +134,12 @@ private:
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
   bool needsBuffer(Value value);
   SmallVector<Value> computeAxisSizes(Value value);
-  LogicalResult emitLinear(LinearOp op, Buffer destination);
+  /// Multiplies the rows of `input` (the product of `axes` of them, `numInputs`
+  /// wide) with `weight` into `destination`; `op` is who wants it.
+  LogicalResult emitProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
+                            int64_t numInputs, Value weight, Value optionalBias,
+                            int64_t numOutputs, Buffer destination);
+  LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
   LogicalResult emitScan(ScanOp op);
   LogicalResult emitRead(ReadOp op);
   LogicalResult emitKernel(Operation *op);

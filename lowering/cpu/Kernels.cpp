@@ -343,6 +343,48 @@ void FeatureKernels::emit(PairsOp op, Buffer out) {
   });
 }
 
+LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
+  // The windows side by side, zeros beyond the true ends (R10), are the rows of
+  // a product with the weight [N, X * width].
+  Type inputType = op.getInput().getType();
+  ArrayRef<int64_t> weight = getFeatures(op.getWeight().getType());
+  int64_t channels = weight[1], width = weight[2];
+  SmallVector<Value> sizes(getAxisSizes(op.getResult()));
+  Value inputSize = getAxisSizes(op.getInput())[1];
+  Buffer windows = allocate(
+      getValueType(2, {channels, width}, builder.getF32Type()), sizes);
+  SmallVector<Value> places(sizes);
+  places.append({constant(channels), constant(width)});
+  forEach(places, [&](ArrayRef<Value> at) {
+    Value row = at[0], zero = constant(0);
+    Value length = arith::IndexCastOp::create(
+        builder, builder.getIndexType(),
+        evaluate(op.getLengths(), {.axes = {row}}));
+    // position + before >= 0 where the window begins `before` positions early.
+    Value before = constant((width - 1) / 2);
+    Value shifted = arith::AddIOp::create(
+        builder,
+        arith::MulIOp::create(builder, at[1], constant(op.getStride())), at[3]);
+    Value begun = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
+                                        shifted, before);
+    Value position = arith::SubIOp::create(builder, shifted, before);
+    Value within = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                         position, length);
+    Value exists = arith::AndIOp::create(builder, begun, within);
+    Value last = arith::SubIOp::create(builder, inputSize, constant(1));
+    position = arith::SelectOp::create(
+        builder, exists, arith::MinUIOp::create(builder, position, last), zero);
+    ElementIndex from{.axes = {row, position}};
+    if (!getFeatures(inputType).empty())
+      from.features = {at[2]};
+    Value element = evaluate(op.getInput(), from);
+    store(windows, {.axes = {row, at[1]}, .features = {at[2], at[3]}},
+          arith::SelectOp::create(builder, exists, element, constantF32(0)));
+  });
+  return emitProduct(op, windows, sizes, channels * width, op.getWeight(),
+                     op.getBias(), weight[0], destination);
+}
+
 LogicalResult Emitter::emitKernel(Operation *op) {
   if (auto scan = dyn_cast<ScanOp>(op))
     return emitScan(scan);
@@ -354,7 +396,7 @@ LogicalResult Emitter::emitKernel(Operation *op) {
 
   if (op->getNumResults() != 1 ||
       !isa<LinearOp, DotOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
-           LayerNormOp, RmsNormOp, MeanOp, PairsOp>(op))
+           LayerNormOp, RmsNormOp, MeanOp, PairsOp, Conv1dOp>(op))
     return op->emitError("expected an operation that has a CPU kernel, but got '")
            << op->getName() << "'";
   Value result = op->getResult(0);
@@ -363,7 +405,13 @@ LogicalResult Emitter::emitKernel(Operation *op) {
     buffer = allocate(result.getType(), getAxisSizes(result));
   buffers[result] = buffer;
   if (auto linear = dyn_cast<LinearOp>(op))
-    return emitLinear(linear, buffer);
+    return emitProduct(linear, getOrMaterialize(linear.getInput()),
+                       SmallVector<Value>(getAxisSizes(linear.getInput())),
+                       getNumFeatureElements(linear.getInput().getType()),
+                       linear.getWeight(), linear.getBias(),
+                       getNumFeatureElements(result.getType()), buffer);
+  if (auto convolution = dyn_cast<Conv1dOp>(op))
+    return emitConvolution(convolution, buffer);
   FeatureKernels kernels(*this);
   llvm::TypeSwitch<Operation *>(op)
       .Case<DotOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp, LayerNormOp,

@@ -19,16 +19,15 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void attn::buildGraphPipeline(OpPassManager &manager) {
-  OpPassManager &model = manager.nest<ModelOp>();
-  model.addPass(createFuseRead());
-  model.addPass(createHoistMemory());
-  model.addPass(createCSEPass());
-  model.addPass(createCanonicalizerPass());
+  manager.addPass(createFuseRead());
+  manager.addPass(createHoistMemory());
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
 }
 
 void attn::buildLoopsPipeline(OpPassManager &manager) {
-  manager.nest<ModelOp>().addPass(createExpandRecurrences());
-  manager.nest<ModelOp>().addPass(createCSEPass());
+  manager.addPass(createExpandRecurrences());
+  manager.addPass(createCSEPass());
   manager.addPass(createConvertToLoops());
 }
 

@@ -157,27 +157,27 @@ static Value asMatrix(ImplicitLocOpBuilder &b, Value buffer, Value numRows,
   return memref::CastOp::create(b, MemRefType::get({any, any}, f32), matrix);
 }
 
-LogicalResult Emitter::emitLinear(LinearOp op, Buffer destination) {
-  Type inputType = op.getInput().getType(), resultType = op.getResult().getType();
-  if (!packedWeight || getNumAxes(op.getWeight().getType()) != 0)
-    return op.emitError("expected a weight that is known when the model is opened");
-  int64_t numInputs = getNumFeatureElements(inputType);
-  int64_t numOutputs = getNumFeatureElements(resultType);
+LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
+                                   ArrayRef<Value> axes, int64_t numInputs,
+                                   Value weight, Value optionalBias,
+                                   int64_t numOutputs, Buffer destination) {
+  if (!packedWeight || getNumAxes(weight.getType()) != 0)
+    return op->emitError(
+        "expected a weight that is known when the model is opened");
   Value numRows = constant(1);
-  for (Value size : getAxisSizes(op.getInput()))
+  for (Value size : axes)
     numRows = arith::MulIOp::create(builder, numRows, size);
 
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = builder.getF32Type();
-  Value rows = asMatrix(builder, getOrMaterialize(op.getInput()), numRows,
-                        numInputs);
+  Value rows = asMatrix(builder, input, numRows, numInputs);
   Value results = asMatrix(builder, destination, numRows, numOutputs);
   Value weights = memref::CastOp::create(
       builder, MemRefType::get({any, any, numLanes}, f32),
-      packedWeight(resolve(op.getWeight()), numOutputs, numInputs));
+      packedWeight(resolve(weight), numOutputs, numInputs));
   Value bias;
-  if (op.getBias()) {
-    Value buffer = getOrMaterialize(op.getBias());
+  if (optionalBias) {
+    Value buffer = getOrMaterialize(optionalBias);
     bias = memref::ReinterpretCastOp::create(
         builder, MemRefType::get({numOutputs}, f32), buffer,
         builder.getIndexAttr(0),

@@ -129,7 +129,7 @@ struct ExpandRecurrences : attn::impl::ExpandRecurrencesBase<ExpandRecurrences> 
 
   void runOnOperation() override {
     SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) {
+    getOperation()->walk([&](Operation *op) {
       if (isa<GruOp, LstmOp, RnnOp, GruCellOp, LstmCellOp, RnnCellOp>(op))
         ops.push_back(op);
     });

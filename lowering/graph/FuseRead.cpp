@@ -207,7 +207,7 @@ struct FuseRead : attn::impl::FuseReadBase<FuseRead> {
 
   void runOnOperation() override {
     SmallVector<NormalizeOp> normalizers;
-    getOperation().walk([&](NormalizeOp op) { normalizers.push_back(op); });
+    getOperation()->walk([&](NormalizeOp op) { normalizers.push_back(op); });
     for (NormalizeOp normalize : normalizers)
       if (std::optional<UnfusedRead> read = matchRead(normalize))
         fuse(*read);

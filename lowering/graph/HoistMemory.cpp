@@ -583,11 +583,13 @@ struct HoistMemory : attn::impl::HoistMemoryBase<HoistMemory> {
 
   void runOnOperation() override {
     SmallVector<PairOpInterface> pairs;
-    getOperation().walk([&](PairOpInterface op) { pairs.push_back(op); });
+    getOperation()->walk([&](PairOpInterface op) { pairs.push_back(op); });
     for (PairOpInterface op : pairs)
       hoistFromPairs(op);
-    if (EncoderOp encoder = getOperation().getEncoder())
-      StepHoister(encoder, getOperation().getDecoder()).run();
+    getOperation()->walk([](ModelOp model) {
+      if (EncoderOp encoder = model.getEncoder())
+        StepHoister(encoder, model.getDecoder()).run();
+    });
   }
 };
 } // namespace

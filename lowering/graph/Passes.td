@@ -10,7 +10,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FuseRead : Pass<"attn-fuse-read", "::mlir::attn::ModelOp"> {
+def FuseRead : Pass<"attn-fuse-read"> {
   let summary = "fuses score, mask, normaliser, factor and sum into one read";
   let description = [{
     Before, a read is five operations with tensors of one element per query and
@@ -37,7 +37,7 @@ def FuseRead : Pass<"attn-fuse-read", "::mlir::attn::ModelOp"> {
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
-def HoistMemory : Pass<"attn-hoist-memory", "::mlir::attn::ModelOp"> {
+def HoistMemory : Pass<"attn-hoist-memory"> {
   let summary = "computes once per memory what depends on the memory alone";
   let description = [{
     Works in two stages, on fused and unfused reads:
@@ -56,7 +56,7 @@ def HoistMemory : Pass<"attn-hoist-memory", "::mlir::attn::ModelOp"> {
   let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 
-def ExpandRecurrences : Pass<"attn-expand-recurrences", "::mlir::attn::ModelOp"> {
+def ExpandRecurrences : Pass<"attn-expand-recurrences"> {
   let summary = "writes recurrent layers as scans and cells as their equations";
   let description = [{
     `attn.gru`, `attn.lstm` and `attn.rnn` become `attn.scan` with the cell as
