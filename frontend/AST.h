@@ -298,8 +298,7 @@ struct Spec {
   std::optional<DecoderDecl> decoder;
   std::optional<NamesDecl> names;
 
-  template <typename T, typename... Args>
-  T *create(Args &&...args) {
+  template <typename T, typename... Args> T *create(Args &&...args) {
     auto node = std::make_unique<T>(std::forward<Args>(args)...);
     T *result = node.get();
     nodes.push_back(std::move(node));

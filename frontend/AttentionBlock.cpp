@@ -129,7 +129,8 @@ SpecValue AttentionCall::import() {
 
 SpecValue AttentionCall::import(ArrayRef<SpecValue> values) {
   for (auto [parameter, value] : llvm::zip(decl.parameters, values))
-    arguments.push_back({&parameter, value, AffineMap(), parameter.name.loc});
+    arguments.push_back(
+        {&parameter, value, AffineMap(), parameter.name.loc, "..."});
   return importBody();
 }
 
@@ -148,7 +149,9 @@ bool AttentionCall::bind() {
   for (const BlockParameter &parameter : decl.parameters) {
     const Expr *argument = call.get(parameter.name.text);
     SpecValue value = importer.evaluate(argument);
-    arguments.push_back({&parameter, value, AffineMap(), argument->start});
+    auto *name = dyn_cast<NameExpr>(argument);
+    arguments.push_back({&parameter, value, AffineMap(), argument->start,
+                         name ? name->name : "..."});
     good &= !value.isError();
   }
   for (const Stmt *stmt : decl.body) {
@@ -171,10 +174,10 @@ bool AttentionCall::checkArgument(Argument &argument) {
   StringRef kind = parameter.isQuery ? "query" : "memory";
   SpecValue &value = argument.value;
   if (value.isState()) {
-    importer.error(argument.loc,
-                   "expected a value as the " + kind + " '" +
-                       parameter.name.text + "', but got the state of an "
-                       "lstm; use its '.hidden' or '.cell'");
+    importer.error(argument.loc, "expected a value as the " + kind + " '" +
+                                     parameter.name.text +
+                                     "', but got the state of an "
+                                     "lstm; use its '.hidden' or '.cell'");
     return false;
   }
   value = importer.toTensor(value, argument.loc);
@@ -187,8 +190,8 @@ bool AttentionCall::checkArgument(Argument &argument) {
                                  parameter.name.text + "' of shape " +
                                  toString(*shape) + ", but got " +
                                  toString(value.getShape()))
-        .note(parameter.name.loc, "'" + parameter.name.text +
-                                      "' is declared here");
+        .note(parameter.name.loc,
+              "'" + parameter.name.text + "' is declared here");
     return false;
   }
   if (!parameter.isQuery && !value.axis) {
@@ -199,10 +202,11 @@ bool AttentionCall::checkArgument(Argument &argument) {
                    "', but got a value " +
                    (ofStep ? "on " + importer.describeAxis(value) +
                                  ", of which the later ones are still in the "
-                                 "future; did you mean 'past(...)'?"
+                                 "future; did you mean 'past(" +
+                                 argument.text.str() + ")'?"
                            : std::string("without an axis")))
-        .note(parameter.name.loc, "'" + parameter.name.text +
-                                      "' is declared here");
+        .note(parameter.name.loc,
+              "'" + parameter.name.text + "' is declared here");
     return false;
   }
   return true;
@@ -221,8 +225,7 @@ bool AttentionCall::place() {
     const SpecValue &value = argument.value;
     level = std::max(level, value.level);
     bool ofStep = value.level == Level::Row && !value.axis;
-    const Argument *&first =
-        argument.decl->isQuery ? firstQuery : firstMemory;
+    const Argument *&first = argument.decl->isQuery ? firstQuery : firstMemory;
     if (argument.decl->isQuery && !value.axis && !ofStep)
       continue; // meets any other
     if (first && first->value.axis != value.axis) {
@@ -287,8 +290,7 @@ bool AttentionCall::makeParameters() {
     ParameterOp parameter =
         shape ? importer.createParameter(importer.frame.path + "." +
                                              param->name.text,
-                                         *shape, importer.site,
-                                         param->name.loc)
+                                         *shape, importer.site, param->name.loc)
               : ParameterOp();
     good &= static_cast<bool>(parameter);
     ownParameters[param->name.text] = parameter;
@@ -385,15 +387,16 @@ SpecValue AttentionCall::enter(const SpecValue &value) {
 }
 
 /// The argument of `position`, `length` or `causal`.
-const AttentionCall::Argument *
-AttentionCall::findArgument(const Expr *expr, StringRef function) {
+const AttentionCall::Argument *AttentionCall::findArgument(const Expr *expr,
+                                                           StringRef function) {
   auto *name = dyn_cast<NameExpr>(expr);
   bool isDefined = name && findDefinition(name->name, statement);
   if (const Argument *argument =
           name && !isDefined ? findArgument(name->name) : nullptr)
     return argument;
-  importer.error(expr->start, "expected a query or a memory of the block for '" +
-                                  function + "'");
+  importer.error(expr->start,
+                 "expected a query or a memory of the block for '" + function +
+                     "'");
   return nullptr;
 }
 
@@ -419,10 +422,9 @@ SpecValue AttentionCall::position(const Expr *expr) {
     return SpecValue::getTensor(importer.body->position, Element::Integer,
                                 Level::Row);
   Type type = getValueType(2, {}, importer.builder.getI32Type());
-  return SpecValue::getTensor(PositionOp::create(importer.builder,
-                                                 locate(expr->loc), type,
-                                                 value.ir),
-                              Element::Integer, value.level, value.axis);
+  return SpecValue::getTensor(
+      PositionOp::create(importer.builder, locate(expr->loc), type, value.ir),
+      Element::Integer, value.level, value.axis);
 }
 
 SpecValue AttentionCall::length(const Expr *expr) {
@@ -435,7 +437,8 @@ SpecValue AttentionCall::length(const Expr *expr) {
         expr->start,
         value.level == Level::Row
             ? "expected a sequence that is known to its end for 'length', but "
-              "'" + argument->decl->name.text + "' lies on " +
+              "'" +
+                  argument->decl->name.text + "' lies on " +
                   importer.describeAxis(value)
             : "expected a sequence for 'length', but '" +
                   argument->decl->name.text + "' has no axis here");
@@ -540,8 +543,8 @@ void AttentionCall::finish(PairRegion &pair) {
     return pair.maps[index].isFunctionOfDim(PairOpInterface::Key);
   };
   // Some input must have the memory's positions.
-  unsigned numKeys = llvm::count_if(
-      llvm::seq<unsigned>(0, pair.inputs.size()), usesKey);
+  unsigned numKeys =
+      llvm::count_if(llvm::seq<unsigned>(0, pair.inputs.size()), usesKey);
   for (unsigned i = pair.inputs.size(); i > 0; --i) {
     unsigned index = i - 1;
     if (!pair.block->getArgument(index).use_empty() ||
@@ -600,8 +603,7 @@ SpecValue AttentionCall::importBody() {
   auto read = std::make_shared<Read>();
   read->weights =
       SpecValue::getTensor(weights, Element::Real, level, memoryAxis);
-  read->valid =
-      SpecValue::getTensor(valid, Element::Boolean, level, queryAxis);
+  read->valid = SpecValue::getTensor(valid, Element::Boolean, level, queryAxis);
   read->queries = queryAxis;
   read->site = importer.site;
   context.read = read;
@@ -630,11 +632,11 @@ bool AttentionCall::importScores() {
   const ValueStmt *stmt = getStmt(weightsIndex);
   WeightsExpr expression = getWeightsExpr(stmt);
   if (expression.normalizers.size() != 1) {
-    importer.error(stmt->value->start,
-                   "expected one softmax or hardmax, and factors, as weights, "
-                   "but got " +
-                       Twine(expression.normalizers.size()) +
-                       " normalisers in a product");
+    importer.error(
+        stmt->value->start,
+        Twine("expected one softmax or hardmax, and factors, as "
+              "weights, but got ") +
+            (expression.normalizers.empty() ? "none" : "more than one"));
     return false;
   }
   const Expr *argument = expression.normalizers.front()->arguments[0].value;
@@ -654,8 +656,7 @@ bool AttentionCall::importScores() {
       importer
           .error(argument->start, "expected scores of shape " +
                                       toString(score.getShape()) +
-                                      ", but got " +
-                                      toString(value.getShape()))
+                                      ", but got " + toString(value.getShape()))
           .note(scoreStmt->loc, "the score is defined here");
       return false;
     }
@@ -667,10 +668,9 @@ bool AttentionCall::importScores() {
   if (!build(pair, /*isSum=*/false, make, loc))
     return false;
   OpBuilder &builder = importer.builder;
-  auto op = ScoreOp::create(builder, locate(loc),
-                            getPairType(scoreShape, builder.getF32Type()),
-                            pair.inputs, getMaps(pair), lengths, rows,
-                            queryLengths, queryPositions);
+  auto op = ScoreOp::create(
+      builder, locate(loc), getPairType(scoreShape, builder.getF32Type()),
+      pair.inputs, getMaps(pair), lengths, rows, queryLengths, queryPositions);
   op.getBody().takeBody(pair.region);
   scores = op.getResult();
   return true;
@@ -727,10 +727,9 @@ bool AttentionCall::importMask() {
   if (!build(pair, /*isSum=*/false, make, loc))
     return false;
   OpBuilder &builder = importer.builder;
-  auto op = MaskOp::create(builder, locate(loc),
-                           getPairType(shape, builder.getI1Type()), pair.inputs,
-                           getMaps(pair), lengths, rows, queryLengths,
-                           queryPositions);
+  auto op = MaskOp::create(
+      builder, locate(loc), getPairType(shape, builder.getI1Type()),
+      pair.inputs, getMaps(pair), lengths, rows, queryLengths, queryPositions);
   op.getBody().takeBody(pair.region);
   mask = op.getResult();
   return true;
@@ -826,9 +825,8 @@ void AttentionCall::collectSums(
       collectSums(*definition, getStmt(*definition)->value, found);
     return;
   }
-  forEachChild(expr, [&](const Expr *child) {
-    collectSums(index, child, found);
-  });
+  forEachChild(expr,
+               [&](const Expr *child) { collectSums(index, child, found); });
 }
 
 bool AttentionCall::importSums() {
@@ -850,13 +848,12 @@ bool AttentionCall::importSums() {
       const Expr *argument = call->arguments[0].value;
       Degree degree = degreeAt(index, argument);
       if (degree.kind != Degree::Linear) {
-        importer.error(degree.culprit ? degree.culprit->loc : argument->start,
-                       "expected an expression that is linear in the weights "
-                       "'" +
-                           weightsName + "' inside 'sum'" +
-                           (degree.culprit
-                                ? ""
-                                : ", but it does not depend on them"));
+        importer.error(
+            degree.culprit ? degree.culprit->loc : argument->start,
+            "expected an expression that is linear in the weights "
+            "'" +
+                weightsName + "' inside 'sum'" +
+                (degree.culprit ? "" : ", but it does not depend on them"));
         return false;
       }
       SpecValue summand =
@@ -897,8 +894,7 @@ SpecValue AttentionCall::sum(const Call &call) {
   if (!region)
     if (auto found = sums.find(call.expr); found != sums.end())
       return found->second;
-  return importer.fail(call.getLoc(),
-                       region && region->isSum
-                           ? "expected no 'sum' inside a 'sum'"
-                           : "expected 'sum' only in 'read'");
+  return importer.fail(call.getLoc(), region && region->isSum
+                                          ? "expected no 'sum' inside a 'sum'"
+                                          : "expected 'sum' only in 'read'");
 }

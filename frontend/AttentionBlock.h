@@ -60,6 +60,8 @@ private:
     SpecValue value;
     AffineMap map;
     llvm::SMLoc loc;
+    /// As it was written, where that is a name.
+    StringRef text;
   };
 
   /// The region of an operation over pairs while it is built.
@@ -97,8 +99,9 @@ private:
   SpecValue evaluateAt(unsigned statement, const Expr *expr);
   SpecValue evaluateDefinition(unsigned statement);
   Degree degreeAt(unsigned statement, const Expr *expr);
-  void collectSums(unsigned statement, const Expr *expr,
-                   SmallVectorImpl<std::pair<unsigned, const CallExpr *>> &sums);
+  void
+  collectSums(unsigned statement, const Expr *expr,
+              SmallVectorImpl<std::pair<unsigned, const CallExpr *>> &sums);
   const ValueStmt *getStmt(unsigned index) const {
     return dyn_cast<ValueStmt>(decl.body[index]);
   }

@@ -46,7 +46,7 @@ std::string
 mlir::attn::frontend::suggest(llvm::StringRef name,
                               llvm::ArrayRef<llvm::StringRef> candidates) {
   // A third of the letters may differ; of one-letter names only the case.
-  unsigned limit = (name.size() + 1) / 3;
+  unsigned limit = (name.size() + 2) / 3;
   llvm::StringRef best;
   for (llvm::StringRef candidate : candidates) {
     unsigned distance = name.edit_distance_insensitive(
@@ -57,5 +57,6 @@ mlir::attn::frontend::suggest(llvm::StringRef name,
     if (best.empty() || distance < name.edit_distance_insensitive(best))
       best = candidate;
   }
-  return best.empty() ? std::string() : ("; did you mean '" + best + "'?").str();
+  return best.empty() ? std::string()
+                      : ("; did you mean '" + best + "'?").str();
 }

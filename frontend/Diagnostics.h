@@ -31,8 +31,7 @@ public:
   Report(Diagnostics &owner, std::optional<InFlightDiagnostic> diagnostic)
       : owner(owner), diagnostic(std::move(diagnostic)) {}
 
-  template <typename Arg>
-  Report &operator<<(Arg &&arg) {
+  template <typename Arg> Report &operator<<(Arg &&arg) {
     if (diagnostic)
       *diagnostic << std::forward<Arg>(arg);
     return *this;

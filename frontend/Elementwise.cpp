@@ -86,10 +86,11 @@ std::optional<Common> Importer::unify(ArrayRef<SpecValue> values, SMLoc loc,
     if (!value.axis && !ofStep)
       continue;
     if (onAxis && onAxis->axis != value.axis) {
-      Report report = error(loc, "expected values on one axis, but got one on " +
-                                     describeAxis(*onAxis) + " and one on " +
-                                     describeAxis(value) +
-                                     "; they meet only in an attention block");
+      Report report =
+          error(loc, "expected values on one axis, but got one on " +
+                         describeAxis(*onAxis) + " and one on " +
+                         describeAxis(value) +
+                         "; they meet only in an attention block");
       for (const SequenceAxis *axis : {onAxis->axis, value.axis})
         if (axis && axis->declared.isValid())
           report.note(axis->declared, "'" + axis->name + "' is declared here");
@@ -144,10 +145,9 @@ SpecValue Importer::toTensor(const SpecValue &value, SMLoc loc) {
     return fail(loc, "expected a whole number of 32 bits, but got " +
                          Twine(value.number.integer));
   return SpecValue::getTensor(
-      arith::ConstantOp::create(
-          builder, locate(loc),
-          builder.getI32IntegerAttr(
-              static_cast<int32_t>(value.number.integer))),
+      arith::ConstantOp::create(builder, locate(loc),
+                                builder.getI32IntegerAttr(static_cast<int32_t>(
+                                    value.number.integer))),
       Element::Integer, Level::Constant);
 }
 
@@ -213,11 +213,11 @@ SpecValue Importer::convert(const SpecValue &value, const Common &common,
                            getElementType(common.element, builder));
   mlir::Value tensor = result.ir;
   if (tensor.getType() != type)
-    tensor = BroadcastOp::create(
-        builder, locate(loc), type, tensor,
-        result.getNumAxes() < numAxes ? common.like : mlir::Value());
-  SpecValue converted = SpecValue::getTensor(tensor, common.element,
-                                             common.level, common.axis);
+    tensor = BroadcastOp::create(builder, locate(loc), type, tensor,
+                                 result.getNumAxes() < numAxes ? common.like
+                                                               : mlir::Value());
+  SpecValue converted =
+      SpecValue::getTensor(tensor, common.element, common.level, common.axis);
   converted.vocabulary = result.vocabulary;
   return converted;
 }
@@ -244,20 +244,19 @@ SpecValue Importer::arithmeticOnNumbers(Token::Kind op, const Constant &lhs,
   }
   if (lhs.isInteger && rhs.isInteger) {
     int64_t result = 0;
-    bool overflow =
-        op == Token::plus
-            ? llvm::AddOverflow(lhs.integer, rhs.integer, result)
-        : op == Token::minus
-            ? llvm::SubOverflow(lhs.integer, rhs.integer, result)
-            : llvm::MulOverflow(lhs.integer, rhs.integer, result);
+    bool overflow = op == Token::plus
+                        ? llvm::AddOverflow(lhs.integer, rhs.integer, result)
+                    : op == Token::minus
+                        ? llvm::SubOverflow(lhs.integer, rhs.integer, result)
+                        : llvm::MulOverflow(lhs.integer, rhs.integer, result);
     if (overflow)
       return fail(loc, "expected a whole number below 2^63");
     return SpecValue::get(Constant::get(result));
   }
-  return SpecValue::get(Constant::get(
-      op == Token::plus    ? lhs.real + rhs.real
-      : op == Token::minus ? lhs.real - rhs.real
-                           : lhs.real * rhs.real));
+  return SpecValue::get(Constant::get(op == Token::plus ? lhs.real + rhs.real
+                                      : op == Token::minus
+                                          ? lhs.real - rhs.real
+                                          : lhs.real * rhs.real));
 }
 
 SpecValue Importer::arithmetic(Token::Kind op, const SpecValue &lhs,
@@ -390,8 +389,7 @@ SpecValue Importer::negate(const SpecValue &value, SMLoc loc) {
   SpecValue real = toReal(value, loc);
   if (real.isError())
     return real;
-  return real.withTensor(
-      arith::NegFOp::create(builder, locate(loc), real.ir));
+  return real.withTensor(arith::NegFOp::create(builder, locate(loc), real.ir));
 }
 
 SpecValue Importer::invert(const SpecValue &value, SMLoc loc) {
@@ -401,10 +399,10 @@ SpecValue Importer::invert(const SpecValue &value, SMLoc loc) {
     return fail(loc, "expected booleans, but got " +
                          (value.isState() ? StringRef("the state of an lstm")
                                           : describe(value.element)));
-  SpecValue yes = SpecValue::getTensor(
-      arith::ConstantOp::create(builder, locate(loc),
-                                builder.getBoolAttr(true)),
-      Element::Boolean, Level::Constant);
+  SpecValue yes =
+      SpecValue::getTensor(arith::ConstantOp::create(builder, locate(loc),
+                                                     builder.getBoolAttr(true)),
+                           Element::Boolean, Level::Constant);
   std::optional<Common> common = unify({value, yes}, loc);
   yes = convert(yes, *common, loc);
   return value.withTensor(

@@ -122,8 +122,8 @@ SpecValue Importer::evaluateField(const FieldExpr *expr) {
     if (vocabulary != vocabularies.end() && !hidden) {
       if (field != "embedding")
         return fail(expr->loc, "expected 'embedding' of a vocabulary, but got "
-                               "'" + field + "'" +
-                                   suggest(field, {"embedding"}));
+                               "'" +
+                                   field + "'" + suggest(field, {"embedding"}));
       return embedding(vocabulary->second, std::nullopt, name->loc);
     }
   }
@@ -139,7 +139,8 @@ SpecValue Importer::evaluateField(const FieldExpr *expr) {
       return part;
     }
     return fail(expr->loc, "expected 'hidden' or 'cell' of the state of an "
-                           "lstm, but got '" + field + "'" +
+                           "lstm, but got '" +
+                               field + "'" +
                                suggest(field, {"hidden", "cell"}));
   }
   if (base.read) {
@@ -153,13 +154,13 @@ SpecValue Importer::evaluateField(const FieldExpr *expr) {
                   "axes: the queries' sequence '" +
                       base.read->queries->name + "' and the memory's '" +
                       base.read->weights.axis->name + "'");
-    return fail(expr->loc, "expected 'weights' or 'valid' of a read, but got '" +
-                               field + "'" +
-                               suggest(field, {"weights", "valid"}));
+    return fail(expr->loc,
+                "expected 'weights' or 'valid' of a read, but got '" + field +
+                    "'" + suggest(field, {"weights", "valid"}));
   }
   return fail(expr->loc, "expected a read, the state of an lstm or a "
-                         "vocabulary before '." + field +
-                             "', but got a plain value");
+                         "vocabulary before '." +
+                             field + "', but got a plain value");
 }
 
 /// Whether an index is known at compile time: a size.
@@ -170,9 +171,8 @@ static bool isSizeExpr(const Expr *expr,
   if (isa<CallExpr, FieldExpr, IndexExpr, BoolExpr>(expr))
     return false;
   bool all = true;
-  forEachChild(expr, [&](const Expr *child) {
-    all &= isSizeExpr(child, isSizeName);
-  });
+  forEachChild(
+      expr, [&](const Expr *child) { all &= isSizeExpr(child, isSizeName); });
   return all;
 }
 
@@ -216,12 +216,11 @@ SpecValue Importer::evaluateIndex(const IndexExpr *expr) {
     if (!stop)
       stop = *start + 1;
     if (*start < 0 || *stop <= *start || *stop > size)
-      return fail(expr->loc, (expr->stop ? "expected a range within the "
-                                         : "expected an index below the ") +
-                                 Twine(size) + " features, but got " +
-                                 Twine(*start) +
-                                 (expr->stop ? " : " + Twine(*stop)
-                                             : Twine("")));
+      return fail(expr->loc,
+                  (expr->stop ? "expected a range within the "
+                              : "expected an index below the ") +
+                      Twine(size) + " features, but got " + Twine(*start) +
+                      (expr->stop ? " : " + Twine(*stop) : Twine("")));
     Shape shape(base.getShape().drop_front());
     if (expr->stop)
       shape.insert(shape.begin(), *stop - *start);
@@ -247,9 +246,9 @@ SpecValue Importer::evaluateIndex(const IndexExpr *expr) {
   index = toTensor(index, expr->first->start);
   Type type = getValueType(index.getNumAxes(), base.getShape().drop_front(),
                            builder.getF32Type());
-  return index.withTensor(LookupOp::create(builder, locate(expr->loc), type,
-                                           base.ir, index.ir),
-                          Element::Real);
+  return index.withTensor(
+      LookupOp::create(builder, locate(expr->loc), type, base.ir, index.ir),
+      Element::Real);
 }
 
 //===----------------------------------------------------------------------===//
@@ -308,7 +307,8 @@ SpecValue Importer::evaluateMatrixProduct(const BinaryExpr *expr) {
 std::optional<int64_t> Importer::evaluateSize(const Expr *expr) {
   auto reject = [&](const Twine &what) -> std::optional<int64_t> {
     error(expr->start, "expected a size, made of numbers, dims, indices of "
-                       "repeats and vocabularies, but got " + what);
+                       "repeats and vocabularies, but got " +
+                           what);
     return std::nullopt;
   };
   switch (expr->kind) {
@@ -341,9 +341,8 @@ std::optional<int64_t> Importer::evaluateSize(const Expr *expr) {
   }
   case Expr::Kind::Binary: {
     auto *binary = cast<BinaryExpr>(expr);
-    if (!llvm::is_contained({Token::plus, Token::minus, Token::star,
-                             Token::slash},
-                            binary->op))
+    if (!llvm::is_contained(
+            {Token::plus, Token::minus, Token::star, Token::slash}, binary->op))
       return reject("another operator than + - * /");
     std::optional<int64_t> lhs = evaluateSize(binary->lhs);
     std::optional<int64_t> rhs = evaluateSize(binary->rhs);
@@ -357,8 +356,8 @@ std::optional<int64_t> Importer::evaluateSize(const Expr *expr) {
       }
       return *lhs / *rhs;
     }
-    SpecValue result = arithmeticOnNumbers(
-        binary->op, Constant::get(*lhs), Constant::get(*rhs), binary->loc);
+    SpecValue result = arithmeticOnNumbers(binary->op, Constant::get(*lhs),
+                                           Constant::get(*rhs), binary->loc);
     return result.isError() ? std::nullopt
                             : std::optional(result.number.integer);
   }
@@ -377,8 +376,8 @@ std::optional<int64_t> Importer::evaluatePositive(const Expr *expr,
                                                   const Twine &what) {
   std::optional<int64_t> size = evaluateSize(expr);
   if (size && (*size < 1 || *size > INT32_MAX)) {
-    error(expr->start, "expected " + what + " from 1 to 2^31 - 1, but got " +
-                           Twine(*size));
+    error(expr->start,
+          "expected " + what + " from 1 to 2^31 - 1, but got " + Twine(*size));
     return std::nullopt;
   }
   return size;
@@ -411,8 +410,8 @@ std::optional<bool> Importer::evaluateFlag(const Expr *expr) {
   return std::nullopt;
 }
 
-std::optional<unsigned>
-Importer::evaluateChoice(const Expr *expr, ArrayRef<StringRef> words) {
+std::optional<unsigned> Importer::evaluateChoice(const Expr *expr,
+                                                 ArrayRef<StringRef> words) {
   StringRef word;
   if (auto *name = dyn_cast<NameExpr>(expr)) {
     word = name->name;

@@ -44,9 +44,8 @@ ArrayRef<FunctionInfo> FunctionInfo::all() {
   static const FunctionInfo functions[] = {
 #define FUNCTION(Name, Handler, Place, Positional, Required, Optional,         \
                  Parameters)                                                   \
-  {#Name,      &Importer::Handler, Place,                                      \
-   Positional, Required,           Optional,                                   \
-   Parameters},
+  {#Name,    &Importer::Handler, Place,     Positional,                        \
+   Required, Optional,           Parameters},
 #include "frontend/Functions.def"
   };
   return functions;
@@ -61,7 +60,7 @@ const FunctionInfo *FunctionInfo::find(StringRef name) {
 
 SpecValue Importer::evaluateCall(const CallExpr *expr) {
   StringRef callee = expr->callee.text;
-  StringRef label = expr->label          ? expr->label.text
+  StringRef label = expr->label           ? expr->label.text
                     : expr == predictCall ? StringRef("predict")
                                           : callee;
   if (const BlockDecl *block = findBlock(callee)) {
@@ -72,7 +71,8 @@ SpecValue Importer::evaluateCall(const CallExpr *expr) {
       return importLayer(*block, expr, label);
     if (pairing)
       return fail(expr->loc, "expected no attention inside an attention block, "
-                             "but got a call of '" + callee + "'");
+                             "but got a call of '" +
+                                 callee + "'");
     return AttentionCall(*this, *block, expr, label).import();
   }
 
@@ -141,8 +141,8 @@ bool Importer::bindArguments(Call &call, StringRef positionalWords,
         return false;
       }
       if (!call.arguments.try_emplace(name, argument.value).second) {
-        error(argument.name.loc, "expected '" + name +
-                                     "' once, but got it by place and by name");
+        error(argument.name.loc,
+              "expected '" + name + "' once, but got it by place and by name");
         return false;
       }
       continue;
@@ -153,12 +153,12 @@ bool Importer::bindArguments(Call &call, StringRef positionalWords,
     }
     if (place == positional.size()) {
       error(argument.value->start,
-            "expected " + Twine(positional.size()) + " arguments of '" +
-                function + "' by place, but got " +
-                Twine(llvm::count_if(call.expr->arguments,
-                                     [](const Argument &other) {
-                                       return !other.name;
-                                     })));
+            "expected " + Twine(positional.size()) +
+                (positional.size() == 1 ? " argument" : " arguments") +
+                " of '" + function + "' by place, but got " +
+                Twine(llvm::count_if(
+                    call.expr->arguments,
+                    [](const Argument &other) { return !other.name; })));
       return false;
     }
     call.arguments[positional[place++]] = argument.value;
@@ -196,9 +196,9 @@ SpecValue Importer::valueOf(ParameterOp parameter) {
     builder.setInsertionPointToStart(body->block);
     if (body->lastParameter)
       builder.setInsertionPointAfter(body->lastParameter);
-    auto get = GetParameterOp::create(builder, parameter.getLoc(),
-                                      parameter.getType(),
-                                      parameter.getSymName());
+    auto get =
+        GetParameterOp::create(builder, parameter.getLoc(), parameter.getType(),
+                               parameter.getSymName());
     body->lastParameter = get;
     value = get;
   }
@@ -224,8 +224,7 @@ SpecValue Importer::supplied(const Expr *expr, StringRef name, ShapeRef shape) {
   SpecValue value;
   auto *field = dyn_cast<FieldExpr>(expr);
   auto *base = field ? dyn_cast<NameExpr>(field->base) : nullptr;
-  auto vocabulary =
-      base ? vocabularies.find(base->name) : vocabularies.end();
+  auto vocabulary = base ? vocabularies.find(base->name) : vocabularies.end();
   if (vocabulary != vocabularies.end() && field->field.text == "embedding" &&
       shape.size() == 2 && vocabulary->second.size == shape[0])
     value = embedding(vocabulary->second, shape[1], expr->start);
@@ -250,9 +249,9 @@ SpecValue Importer::parameterOf(const Call &call, StringRef name,
     return supplied(expr, name, shape);
   SmallVector<const CallExpr *, 4> calls(site);
   calls.push_back(call.expr);
-  ParameterOp parameter = createParameter(
-      frame.path + "." + call.label + "." + name, shape, calls,
-      call.expr->start);
+  ParameterOp parameter =
+      createParameter(frame.path + "." + call.label + "." + name, shape, calls,
+                      call.expr->start);
   return parameter ? valueOf(parameter) : SpecValue();
 }
 
@@ -274,8 +273,7 @@ SpecValue Importer::embedding(const VocabularyInfo &vocabulary,
 SpecValue Importer::callEmbed(const Call &call) {
   const Expr *first = call.get("vocabulary");
   auto *name = dyn_cast<NameExpr>(first);
-  auto vocabulary =
-      name ? vocabularies.find(name->name) : vocabularies.end();
+  auto vocabulary = name ? vocabularies.find(name->name) : vocabularies.end();
   if (vocabulary == vocabularies.end()) {
     SmallVector<StringRef> candidates;
     for (auto &[candidate, info] : vocabularies)
@@ -296,16 +294,18 @@ SpecValue Importer::callEmbed(const Call &call) {
                          (tokens.isState() ? StringRef("the state of an lstm")
                                            : describe(tokens.element)));
   if (tokens.vocabulary != &vocabulary->second)
-    return fail(loc, "expected tokens of '" + name->name + "', but got tokens "
-                     "of '" + tokens.vocabulary->decl->name.text + "'");
+    return fail(loc, "expected tokens of '" + name->name +
+                         "', but got tokens "
+                         "of '" +
+                         tokens.vocabulary->decl->name.text + "'");
   SpecValue table = embedding(vocabulary->second, *size, call.getLoc());
   if (table.isError())
     return table;
   Type type = getValueType(tokens.getNumAxes(), {*size}, builder.getF32Type());
-  SpecValue result = tokens.withTensor(
-      EmbedOp::create(builder, locate(call.getLoc()), type, tokens.ir,
-                      table.ir),
-      Element::Real);
+  SpecValue result =
+      tokens.withTensor(EmbedOp::create(builder, locate(call.getLoc()), type,
+                                        tokens.ir, table.ir),
+                        Element::Real);
   return result;
 }
 
@@ -392,8 +392,7 @@ SpecValue Importer::unary(StringRef function, const SpecValue &value,
   if (function == "abs" && value.element == Element::Integer) {
     if (value.isNumber())
       return SpecValue::get(Constant::get(std::abs(value.number.integer)));
-    return value.withTensor(
-        math::AbsIOp::create(builder, location, value.ir));
+    return value.withTensor(math::AbsIOp::create(builder, location, value.ir));
   }
   if (value.isNumber()) {
     if (function == "abs")
@@ -517,8 +516,8 @@ SpecValue Importer::callWhere(const Call &call) {
   condition = convert(condition, *common, loc);
   if (a.isError() || b.isError() || condition.isError())
     return SpecValue();
-  return a.withTensor(arith::SelectOp::create(builder, locate(loc),
-                                              condition.ir, a.ir, b.ir));
+  return a.withTensor(
+      arith::SelectOp::create(builder, locate(loc), condition.ir, a.ir, b.ir));
 }
 
 SpecValue Importer::callDropout(const Call &call) {
@@ -543,8 +542,7 @@ SpecValue Importer::callConcat(const Call &call) {
     parts.push_back(evaluateReal(expr));
   if (parts.empty())
     return fail(call.getLoc(), "expected at least one argument of 'concat'");
-  std::optional<Common> common =
-      unify(parts, call.getLoc(), /*shapes=*/false);
+  std::optional<Common> common = unify(parts, call.getLoc(), /*shapes=*/false);
   if (!common)
     return SpecValue();
   Shape shape(parts.front().getShape());
@@ -625,8 +623,8 @@ SpecValue Importer::callDot(const Call &call) {
                      "but got " +
                          toString(a.getShape()) + " and " +
                          toString(b.getShape()));
-  std::optional<Shape> lead = combineShapes(a.getShape().drop_back(),
-                                            b.getShape().drop_back());
+  std::optional<Shape> lead =
+      combineShapes(a.getShape().drop_back(), b.getShape().drop_back());
   if (!lead)
     return fail(loc, "expected operands of 'dot' whose shapes before the last "
                      "dimension combine, but got " +
@@ -634,9 +632,8 @@ SpecValue Importer::callDot(const Call &call) {
                          toString(b.getShape()));
   a = expandLead(convertAxes(a, *common, loc), *lead, loc);
   b = expandLead(convertAxes(b, *common, loc), *lead, loc);
-  return a.withTensor(DotOp::create(builder, locate(loc),
-                                    withFeatures(a.ir.getType(), *lead), a.ir,
-                                    b.ir));
+  return a.withTensor(DotOp::create(
+      builder, locate(loc), withFeatures(a.ir.getType(), *lead), a.ir, b.ir));
 }
 
 SpecValue Importer::callOuter(const Call &call) {
@@ -666,9 +663,8 @@ SpecValue Importer::callOuter(const Call &call) {
     v = expandLead(v, *lead, loc);
   Shape shape(*lead);
   shape.push_back(v.getShape().back());
-  return v.withTensor(OuterOp::create(builder, locate(loc),
-                                      withFeatures(v.ir.getType(), shape),
-                                      a.ir, v.ir));
+  return v.withTensor(OuterOp::create(
+      builder, locate(loc), withFeatures(v.ir.getType(), shape), a.ir, v.ir));
 }
 
 /// Whether a value has features; an error of the call where not.

@@ -96,9 +96,8 @@ void Importer::importVocabulary(const VocabDecl &decl) {
   if (!info.contents || !problems.empty()) {
     if (problems.empty())
       problems.push_back("expected its tokens");
-    Report report = error(decl.name.loc, "expected a vocabulary '" + name +
-                                             "' as declared, but " +
-                                             problems.front());
+    Report report =
+        error(decl.name.loc, "vocabulary '" + name + "': " + problems.front());
     for (const std::string &problem : ArrayRef(problems).drop_front())
       report.note(decl.name.loc, problem);
     info.contents.reset();
@@ -109,7 +108,7 @@ void Importer::importVocabulary(const VocabDecl &decl) {
 
 void Importer::importVocabularies() {
   for (const VocabDecl &decl : spec.vocabularies)
-    if (declare(decl.name))
+    if (declare(decl.name) || !vocabularies.count(decl.name.text))
       importVocabulary(decl);
   auto mark = [&](int64_t id) {
     return id < 0 ? IntegerAttr() : builder.getI64IntegerAttr(id);
@@ -120,11 +119,10 @@ void Importer::importVocabularies() {
     VocabularyContents none;
     const VocabularyContents &marks = info.contents ? *info.contents : none;
     int64_t unknown = info.decl->addUnknown ? info.size - 1 : marks.unknown;
-    VocabularyOp::create(builder, locate(info.decl->name.loc),
-                         builder.getStringAttr(name),
-                         builder.getI64IntegerAttr(info.size),
-                         mark(marks.start), mark(marks.end), mark(unknown),
-                         mark(marks.padding));
+    VocabularyOp::create(
+        builder, locate(info.decl->name.loc), builder.getStringAttr(name),
+        builder.getI64IntegerAttr(info.size), mark(marks.start),
+        mark(marks.end), mark(unknown), mark(marks.padding));
   }
 }
 
@@ -185,17 +183,18 @@ void Importer::checkBlocks() {
             names.try_emplace(stmt->name.text, stmt->name.loc);
         if (!isNew && isa<ParamStmt>(stmt))
           error(stmt->name.loc, "expected a new name for a parameter, but got "
-                                "'" + stmt->name.text + "' again")
+                                "'" +
+                                    stmt->name.text + "' again")
               .note(place->second, "first defined here");
       }
       if (!checkAttention(*block, diagnostics))
         badBlocks.insert(block.get());
       continue;
     }
-    if (block->body.empty() ||
-        block->body.back()->kind != Stmt::Kind::Return) {
+    if (block->body.empty() || block->body.back()->kind != Stmt::Kind::Return) {
       error(block->name.loc, "expected 'return' as the last statement of the "
-                             "layer '" + block->name.text + "'");
+                             "layer '" +
+                                 block->name.text + "'");
       badBlocks.insert(block.get());
       continue;
     }
@@ -210,8 +209,6 @@ void Importer::checkBlocks() {
 /// into a model that is thrown away, for its errors.
 void Importer::checkUncalledAttention(const BlockDecl &decl) {
   Location loc = locate(decl.name.loc);
-  diagnostics.warning(decl.name.loc, "the attention block '" + decl.name.text +
-                                         "' is never called");
   OpBuilder::InsertionGuard guard(builder);
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(loc);
   builder.setInsertionPointToStart(scratch->getBody());
@@ -296,10 +293,9 @@ void Importer::importEncoder() {
         SmallVector<StringRef> candidates;
         for (auto &[name, info] : vocabularies)
           candidates.push_back(name);
-        error(spec.vocabulary.loc, "expected a vocabulary, but got '" +
-                                       spec.vocabulary.text + "'" +
-                                       suggest(spec.vocabulary.text,
-                                               candidates));
+        error(spec.vocabulary.loc,
+              "expected a vocabulary, but got '" + spec.vocabulary.text + "'" +
+                  suggest(spec.vocabulary.text, candidates));
       } else {
         input.vocabulary = &found->second;
         if (spec.withEnd && found->second.contents &&
@@ -344,9 +340,9 @@ void Importer::importEncoder() {
     axes.push_back(input.axis);
     types.push_back(input.type);
   }
-  auto encoder = EncoderOp::create(
-      builder, locate(decl.loc), builder.getArrayAttr(names),
-      builder.getArrayAttr(vocabularyNames), ends, axes);
+  auto encoder =
+      EncoderOp::create(builder, locate(decl.loc), builder.getArrayAttr(names),
+                        builder.getArrayAttr(vocabularyNames), ends, axes);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&encoder.getBody());
   encoderBody.block = block;
@@ -357,8 +353,8 @@ void Importer::importEncoder() {
     SequenceAxis axis;
     axis.name = name.text.str();
     axis.declared = name.loc;
-    axis.lengths = block->addArgument(
-        getValueType(1, {}, builder.getI32Type()), locate(name.loc));
+    axis.lengths = block->addArgument(getValueType(1, {}, builder.getI32Type()),
+                                      locate(name.loc));
     sequences.push_back(encoderBody.addAxis(axis));
   }
   for (auto [index, input] : llvm::enumerate(inputs)) {
@@ -417,8 +413,7 @@ void Importer::finishEncoder(EncoderOp encoder) {
     if (found == initials.end())
       continue;
     Initial &first = found->second;
-    first.value =
-        convertToState(first.value, state, first.stmt->value->start);
+    first.value = convertToState(first.value, state, first.stmt->value->start);
     if (first.value.isError())
       continue;
     initial.push_back(first.value.ir);
@@ -455,8 +450,8 @@ void Importer::collectStates() {
     if (decl->count) {
       count = evaluatePositive(decl->count, "a number of states");
       if (count && *count > 1000) {
-        error(decl->count->start, "expected at most 1000 states, but got " +
-                                      Twine(*count));
+        error(decl->count->start,
+              "expected at most 1000 states, but got " + Twine(*count));
         continue;
       }
     }
@@ -552,8 +547,7 @@ void Importer::importDecoder() {
   for (const Memory &memory : llvm::make_filter_range(memories, isGood)) {
     memoryNames.push_back(builder.getStringAttr(memory.name.text));
     auto found = llvm::find(memoryAxes, memory.value.axis);
-    memoryPlaces.push_back(
-        memory.value.axis ? found - memoryAxes.begin() : -1);
+    memoryPlaces.push_back(memory.value.axis ? found - memoryAxes.begin() : -1);
   }
   SmallVector<int64_t> overs;
   for (const StateInfo &state : states) {
@@ -570,13 +564,14 @@ void Importer::importDecoder() {
           over = llvm::find(memoryAxes, memory.value.axis) - memoryAxes.begin();
         else if (isGood(memory))
           error(name.loc, "expected a memory that is a sequence after 'over', "
-                          "but '" + name.text + "' has no axis")
+                          "but '" +
+                              name.text + "' has no axis")
               .note(memory.name.loc, "the memory is declared here");
       }
       if (!known)
         error(name.loc, "expected a memory of the encoder after 'over', but "
-                        "got '" + name.text + "'" +
-                            suggest(name.text, candidates));
+                        "got '" +
+                            name.text + "'" + suggest(name.text, candidates));
     }
     overs.push_back(over);
     SmallVector<StringRef> parts = {""};
@@ -589,10 +584,10 @@ void Importer::importDecoder() {
     }
   }
 
-  auto decoder = DecoderOp::create(
-      builder, locate(decl.loc), decl.vocabulary.text, start,
-      builder.getArrayAttr(memoryNames), memoryPlaces,
-      builder.getArrayAttr(stateNames), statePlaces, zeros);
+  auto decoder =
+      DecoderOp::create(builder, locate(decl.loc), decl.vocabulary.text, start,
+                        builder.getArrayAttr(memoryNames), memoryPlaces,
+                        builder.getArrayAttr(stateNames), statePlaces, zeros);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&decoder.getBody());
   Type perRow = getValueType(1, {}, builder.getI32Type());
@@ -604,8 +599,7 @@ void Importer::importDecoder() {
   decoderBody.like = decoderBody.position;
 
   mayName(decl.input);
-  SpecValue input =
-      SpecValue::getTensor(token, Element::Token, Level::Row);
+  SpecValue input = SpecValue::getTensor(token, Element::Token, Level::Row);
   input.vocabulary =
       vocabulary == vocabularies.end() ? nullptr : &vocabulary->second;
   Binding inputBinding;
@@ -616,8 +610,8 @@ void Importer::importDecoder() {
 
   SmallVector<mlir::Value> memoryArguments;
   for (const Memory &memory : llvm::make_filter_range(memories, isGood))
-    memoryArguments.push_back(block->addArgument(memory.value.ir.getType(),
-                                                 locate(memory.name.loc)));
+    memoryArguments.push_back(
+        block->addArgument(memory.value.ir.getType(), locate(memory.name.loc)));
   SmallVector<SequenceAxis *> axes;
   for (auto [index, axis] : llvm::enumerate(memoryAxes)) {
     SequenceAxis made;
@@ -655,12 +649,12 @@ void Importer::importDecoder() {
   llvm::StringMap<Binding> stateBindings;
   SmallVector<StringRef> stateOrder;
   for (auto [state, over] : llvm::zip(states, overs)) {
-    Type type = getValueType(over < 0 ? 1 : 2, state.shape,
-                             builder.getF32Type());
+    Type type =
+        getValueType(over < 0 ? 1 : 2, state.shape, builder.getF32Type());
     Location loc = locate(state.decl->name.loc);
-    SpecValue value = SpecValue::getTensor(
-        block->addArgument(type, loc), Element::Real, Level::Row,
-        over < 0 ? nullptr : axes[over]);
+    SpecValue value =
+        SpecValue::getTensor(block->addArgument(type, loc), Element::Real,
+                             Level::Row, over < 0 ? nullptr : axes[over]);
     if (state.isLstm) {
       value.kind = SpecValue::Kind::LstmState;
       value.cell = block->addArgument(type, loc);
@@ -759,18 +753,20 @@ OwningOpRef<ModuleOp> Importer::run() {
   builder.setInsertionPointToEnd(block);
   importDecoder();
 
-  for (const std::unique_ptr<BlockDecl> &decl : spec.blocks) {
-    if (calledBlocks.contains(decl.get()) || badBlocks.contains(decl.get()))
-      continue;
+  llvm::SetVector<const BlockDecl *> uncalled;
+  for (const std::unique_ptr<BlockDecl> &decl : spec.blocks)
+    if (!calledBlocks.contains(decl.get()) && !badBlocks.contains(decl.get()))
+      uncalled.insert(decl.get());
+  for (const BlockDecl *decl : uncalled)
     if (decl->isAttention)
       checkUncalledAttention(*decl);
-    else
-      diagnostics.warning(decl->name.loc,
-                          "the layer '" + decl->name.text +
-                              "' is never called");
-  }
   if (diagnostics.getNumErrors() > 0)
     return nullptr;
+  for (const BlockDecl *decl : uncalled)
+    diagnostics.warning(
+        decl->name.loc,
+        Twine(decl->isAttention ? "the attention block '" : "the layer '") +
+            decl->name.text + "' is never called");
 
   // Values that no expression used in the end, and then their parameters.
   model.walk([](GetParameterOp op) {

@@ -289,8 +289,7 @@ private:
   HANDLER(callCausal)
 #undef HANDLER
 
-  SpecValue expandLead(const SpecValue &value, ShapeRef lead,
-                       llvm::SMLoc loc);
+  SpecValue expandLead(const SpecValue &value, ShapeRef lead, llvm::SMLoc loc);
   SpecValue unary(llvm::StringRef function, const SpecValue &x,
                   llvm::SMLoc loc);
   /// A sequence, or an error that says what else was given.

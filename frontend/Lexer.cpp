@@ -74,9 +74,8 @@ public:
       }
       const char *start = cursor;
       Token::Kind kind = lexToken();
-      if (kind != Token::error)
-        tokens.push_back({kind, StringRef(start, cursor - start), startsLine});
-      startsLine &= kind == Token::error;
+      tokens.push_back({kind, StringRef(start, cursor - start), startsLine});
+      startsLine = false;
       if (kind == Token::eof)
         return tokens;
     }

@@ -33,8 +33,7 @@ struct Token {
   bool startsLine = false;
 
   bool is(Kind other) const { return kind == other; }
-  template <typename... Kinds>
-  bool isAny(Kinds... kinds) const {
+  template <typename... Kinds> bool isAny(Kinds... kinds) const {
     return (is(kinds) || ...);
   }
   llvm::SMLoc getLoc() const {
@@ -49,7 +48,7 @@ struct Token {
 llvm::StringRef describeKind(Token::Kind kind);
 
 /// All tokens of a buffer, the last one `eof`. What is no token has been
-/// reported and is left out.
+/// reported and is an `error`, about which nothing more is to be said.
 llvm::SmallVector<Token, 0> lex(llvm::MemoryBufferRef buffer,
                                 Diagnostics &diagnostics);
 

@@ -1,4 +1,5 @@
-//===- Linearity.h - whether an expression is linear in the weights *- C++ -*-===//
+//===- Linearity.h - whether an expression is linear in the weights *- C++
+//-*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

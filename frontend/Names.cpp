@@ -78,8 +78,10 @@ void Importer::applyNames(const NamesDecl &names, ModelOp model) {
       if (llvm::is_contained(used, index))
         continue;
       error(mapping.foreign.loc, "expected indices of the path '" +
-                                     mapping.path + "' in the foreign name, "
-                                     "but got '" + index + "'");
+                                     mapping.path +
+                                     "' in the foreign name, "
+                                     "but got '" +
+                                     index + "'");
       good = false;
     }
 
@@ -123,10 +125,10 @@ void Importer::applyNames(const NamesDecl &names, ModelOp model) {
         continue;
       int64_t count = getNumFeatureElements(parameter.getType());
       if (count % sliced != 0) {
-        error(mapping.foreign.loc,
-              "expected a slice that fits the " + Twine(count) +
-                  " elements of '" + path + "', but its ranges have " +
-                  Twine(sliced))
+        error(mapping.foreign.loc, "expected a slice that fits the " +
+                                       Twine(count) + " elements of '" + path +
+                                       "', but its ranges have " +
+                                       Twine(sliced))
             .note(entry.loc, "the parameter is used here");
         break;
       }

@@ -28,7 +28,8 @@ ParameterOp Parameters::create(StringRef path, ShapeRef shape,
   std::optional<int64_t> count = getNumElements(shape);
   if (!count || *count > maxElements) {
     diagnostics.error(loc, "expected a parameter of at most 2^40 elements, but "
-                           "'" + path + "' has the shape " + toString(shape));
+                           "'" +
+                               path + "' has the shape " + toString(shape));
     return nullptr;
   }
   OpBuilder builder(last->getContext());
@@ -100,8 +101,7 @@ void Parameters::eraseUnused(ModelOp model) {
     ParameterOp op = entry.second.op;
     if (used.contains(op.getSymName()))
       return false;
-    diagnostics.warning(entry.second.loc, "the parameter '" +
-                                              op.getSymName() +
+    diagnostics.warning(entry.second.loc, "the parameter '" + op.getSymName() +
                                               "' is never used");
     op.erase();
     return true;

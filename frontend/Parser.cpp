@@ -130,8 +130,9 @@ private:
 
   /// "expected X, but got Y"; false, so that callers can return it.
   bool expected(const Twine &what, const Twine &hint = "") {
-    diagnostics.error(getHere(),
-                      "expected " + what + ", but got " + describeHere() + hint);
+    if (!peek().is(Token::error))
+      diagnostics.error(getHere(), "expected " + what + ", but got " +
+                                       describeHere() + hint);
     return false;
   }
   bool expect(Token::Kind kind, const Twine &context) {
@@ -148,6 +149,8 @@ private:
   bool expectClosing(Token::Kind kind, const Token &open, StringRef before) {
     if (accept(kind))
       return true;
+    if (peek().is(Token::error))
+      return false;
     diagnostics
         .error(getHere(), "expected " + before + describeKind(kind) +
                               ", but got " + describeHere())
@@ -183,8 +186,8 @@ private:
     switch (word) {
 #define DECLARATION_WORD(Name, Spelling) case Word::Name:
 #include "frontend/Tokens.def"
-      return peek().startsLine && next.isAny(Token::identifier, Token::l_paren,
-                                             Token::l_brace);
+      return peek().startsLine &&
+             next.isAny(Token::identifier, Token::l_paren, Token::l_brace);
     default:
       return false;
     }
@@ -195,7 +198,8 @@ private:
   void skipLine(size_t start) {
     openBrackets = 0;
     unsigned openBraces = 0;
-    for (bool first = position == start; !peek().is(Token::eof); first = false) {
+    for (bool first = position == start; !peek().is(Token::eof);
+         first = false) {
       if (!first && (atDeclaration() || (openBraces == 0 && peek().startsLine)))
         return;
       if (peek().is(Token::l_brace))
@@ -211,7 +215,8 @@ private:
 
   void skipToDeclaration(size_t start) {
     openBrackets = 0;
-    for (bool first = position == start; !peek().is(Token::eof); first = false) {
+    for (bool first = position == start; !peek().is(Token::eof);
+         first = false) {
       if (!first && atDeclaration())
         return;
       ++position;
@@ -313,8 +318,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Sets a variable while the scope lasts.
-template <typename T>
-struct Saved {
+template <typename T> struct Saved {
   Saved(T &variable, T value) : variable(variable), old(variable) {
     variable = value;
   }
@@ -625,8 +629,11 @@ bool Parser::parseBody(std::vector<const Stmt *> &body, StringRef what) {
 const Stmt *Parser::parseStmt() {
   const Token &token = peek();
   if (!token.is(Token::identifier)) {
-    diagnostics.error(token.getLoc(),
-                      "expected a statement, but got " + token.describe());
+    bool isOperator =
+        token.isAny(Token::plus, Token::minus, Token::star, Token::slash,
+                    Token::at, Token::kw_and, Token::kw_or);
+    expected("a statement",
+             isOperator ? ", which belongs at the end of the line before" : "");
     return nullptr;
   }
   // A word counts only where it is not assigned to.
@@ -693,8 +700,8 @@ const Stmt *Parser::parseValueStmt(Stmt::Kind kind, StringRef word, bool named,
   }
   if (!valued || (kind == Stmt::Kind::Memory && atEndOfLine()))
     return stmt;
-  if (named && !expect(Token::equal, "after '" + word + " " + stmt->name.text +
-                                         "'"))
+  if (named &&
+      !expect(Token::equal, "after '" + word + " " + stmt->name.text + "'"))
     return nullptr;
   stmt->value = parseExpr();
   return stmt->value ? stmt : nullptr;
@@ -721,7 +728,8 @@ const Stmt *Parser::parseAssign() {
 const Stmt *Parser::parseParam() {
   auto *stmt = spec.create<ParamStmt>(take().getLoc());
   if (!expectName(stmt->name, "a name after 'param'") ||
-      !expect(Token::colon, "and a shape after 'param " + stmt->name.text + "'"))
+      !expect(Token::colon,
+              "and a shape after 'param " + stmt->name.text + "'"))
     return nullptr;
   return parseShape(stmt->shape, "after ':'") ? stmt : nullptr;
 }
@@ -739,7 +747,8 @@ const Stmt *Parser::parseState() {
       return nullptr;
     }
   }
-  if (!expect(Token::colon, "and a shape after 'state " + stmt->name.text + "'"))
+  if (!expect(Token::colon,
+              "and a shape after 'state " + stmt->name.text + "'"))
     return nullptr;
   if (acceptWord("lstm")) {
     if (!at(Token::l_paren)) {
@@ -888,7 +897,8 @@ bool Parser::parseBlock(bool isAttention) {
         return expected("'query' or 'memory'");
     }
     if (!expectName(parameter.name, "a name") ||
-        !expect(Token::colon, "and a shape after '" + parameter.name.text + "'") ||
+        !expect(Token::colon,
+                "and a shape after '" + parameter.name.text + "'") ||
         !parseShape(parameter.shape, "after ':'"))
       return false;
     if (!accept(Token::comma))
@@ -933,8 +943,8 @@ bool Parser::parseInput(InputSpec &input) {
       return false;
   } else {
     static const StringRef kinds[] = {"tokens", "features"};
-    std::string hint = at(Token::identifier) ? suggest(peek().spelling, kinds)
-                                             : std::string();
+    std::string hint =
+        at(Token::identifier) ? suggest(peek().spelling, kinds) : std::string();
     return expected("'tokens VOCAB' or 'features [N]'", hint);
   }
   return !acceptWord("over") || expectName(input.over, "an input after 'over'");
@@ -962,7 +972,8 @@ bool Parser::parseEncoder() {
   }
   if (spec.encoder) {
     diagnostics
-        .error(encoder.loc, "expected at most one encoder, but got a second one")
+        .error(encoder.loc,
+               "expected at most one encoder, but got a second one")
         .note(spec.encoder->loc, "the first one is here");
     return false;
   }
@@ -980,7 +991,8 @@ bool Parser::parseDecoder() {
     return expected("'(' after 'decoder'");
   Token open = take();
   if (!expectName(decoder.input, "the name of the decoder's input") ||
-      !expect(Token::colon, "and 'tokens' after '" + decoder.input.text + "'") ||
+      !expect(Token::colon,
+              "and 'tokens' after '" + decoder.input.text + "'") ||
       !expectWord("tokens", "and a vocabulary after ':'") ||
       !expectName(decoder.vocabulary, "a vocabulary after 'tokens'"))
     return false;
@@ -1072,7 +1084,8 @@ bool Parser::parseNames(NamesDecl &names) {
       ++position;
       return true;
     }
-    if (peek().is(Token::eof) || (atDeclaration() && peek(1).kind != Token::dot)) {
+    if (peek().is(Token::eof) ||
+        (atDeclaration() && peek(1).kind != Token::dot)) {
       diagnostics
           .error(peek().getLoc(), "expected '}' before " + peek().describe())
           .note(open.getLoc(), "to match this '{'");
@@ -1122,12 +1135,9 @@ bool Parser::parseDeclaration() {
 #define STATEMENT_WORD(Name, Spelling)
 #include "frontend/Tokens.def"
   };
-  std::string hint = peek().is(Token::identifier)
-                         ? suggest(peek().spelling, words)
-                         : std::string();
-  diagnostics.error(peek().getLoc(), "expected a declaration, but got " +
-                                         peek().describe() + hint);
-  return false;
+  return expected("a declaration", peek().is(Token::identifier)
+                                       ? suggest(peek().spelling, words)
+                                       : std::string());
 }
 
 void Parser::parseSpec() {
@@ -1141,8 +1151,8 @@ void Parser::parseSpec() {
 
 std::optional<NamesDecl> Parser::parseNamesFile() {
   if (getWord(peek()) != Word::names) {
-    diagnostics.error(peek().getLoc(), "expected 'names { ... }', but got " +
-                                           peek().describe());
+    diagnostics.error(peek().getLoc(),
+                      "expected 'names { ... }', but got " + peek().describe());
     return std::nullopt;
   }
   NamesDecl names;

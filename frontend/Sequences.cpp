@@ -40,12 +40,12 @@ SpecValue Importer::evaluateSequence(const Call &call, bool ofStates,
     auto *name = dyn_cast<NameExpr>(expr);
     // What has a history has a sequence that ends now.
     bool helps = changesWithStep && value.isReal() && name;
-    return fail(expr->start,
-                "expected a sequence that is known to its end, but " +
-                    describeArgument(expr) + " lies on " + describeAxis(value) +
-                    ", of which the later ones are still in the future" +
-                    (helps ? "; did you mean 'past(" + name->name + ")'?"
-                           : Twine("")));
+    return fail(
+        expr->start,
+        "expected a sequence that is known to its end, but " +
+            describeArgument(expr) + " lies on " + describeAxis(value) +
+            ", of which the later ones are still in the future" +
+            (helps ? "; did you mean 'past(" + name->name + ")'?" : Twine("")));
   }
   if (!value.axis)
     return fail(expr->start, "expected a sequence for '" + call.getFunction() +
@@ -94,8 +94,8 @@ const SequenceAxis *Importer::pastAxis(SMLoc loc) {
     made.name = "past";
     made.level = Level::Row;
     made.declared = loc;
-    SpecValue position = SpecValue::getTensor(body->position, Element::Integer,
-                                              Level::Row);
+    SpecValue position =
+        SpecValue::getTensor(body->position, Element::Integer, Level::Row);
     made.lengths = arithmetic(Token::plus, position,
                               SpecValue::get(Constant::get(int64_t(1))), loc)
                        .ir;
@@ -219,9 +219,9 @@ SpecValue Importer::callPast(const Call &call) {
   step.like = body->position;
   SpecValue result = x;
   auto past = [&](mlir::Value value) -> mlir::Value {
-    SpecValue row = convertAxes(
-        SpecValue::getTensor(value, Element::Real, x.level), step,
-        call.getLoc());
+    SpecValue row =
+        convertAxes(SpecValue::getTensor(value, Element::Real, x.level), step,
+                    call.getLoc());
     return PastOp::create(builder, locate(call.getLoc()),
                           withNumAxes(row.ir.getType(), 2), row.ir);
   };
@@ -266,8 +266,7 @@ SpecValue Importer::callLength(const Call &call) {
                                  /*changesWithStep=*/true);
   if (x.isError())
     return x;
-  return SpecValue::getTensor(x.axis->lengths, Element::Integer,
-                              x.axis->level);
+  return SpecValue::getTensor(x.axis->lengths, Element::Integer, x.axis->level);
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,8 +301,7 @@ SpecValue Importer::callRecurrent(const Call &call) {
   SpecValue x = toReal(evaluateSequence(call, /*ofStates=*/false,
                                         /*changesWithStep=*/false),
                        call.getLoc());
-  std::optional<int64_t> hidden =
-      evaluatePositive(call.get("size"), "a size");
+  std::optional<int64_t> hidden = evaluatePositive(call.get("size"), "a size");
   std::optional<int64_t> inputs = inputSize(x, call);
   std::optional<bool> reverse = false;
   if (const Expr *flag = call.get("reverse"))
@@ -383,9 +381,8 @@ SpecValue Importer::callCell(const Call &call) {
                                                hidden.ir, w[0], w[1], w[2],
                                                w[3], *reset));
   if (!isLstm)
-    return hidden.withTensor(RnnCellOp::create(builder, locate(loc), type, x.ir,
-                                               hidden.ir, w[0], w[1], w[2],
-                                               w[3]));
+    return hidden.withTensor(RnnCellOp::create(
+        builder, locate(loc), type, x.ir, hidden.ir, w[0], w[1], w[2], w[3]));
   cell = convertAxes(cell, *common, loc);
   auto step = LstmCellOp::create(builder, locate(loc), type, type, x.ir,
                                  hidden.ir, cell.ir, w[0], w[1], w[2], w[3]);

@@ -94,7 +94,8 @@ bool Importer::mayName(Name name) {
   if (found == declared.end())
     return true;
   error(name.loc, "expected a name that hides no dim, vocabulary or block, but "
-                  "got '" + name.text + "'")
+                  "got '" +
+                      name.text + "'")
       .note(found->second, "'" + name.text + "' is declared here");
   return false;
 }
@@ -106,8 +107,8 @@ static void nameInIR(mlir::Value value, StringRef name, Operation *before) {
   if (!op || isa<GetParameterOp>(op) || isa<NameLoc>(op->getLoc()) ||
       (before && !before->isBeforeInBlock(op)))
     return;
-  op->setLoc(NameLoc::get(StringAttr::get(op->getContext(), name),
-                          op->getLoc()));
+  op->setLoc(
+      NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
 }
 
 void Importer::importAssign(const ValueStmt *stmt) {
@@ -212,8 +213,8 @@ SpecValue Importer::convertToState(const SpecValue &value,
   if (state.decl->over) {
     for (auto [index, memory] : llvm::enumerate(memories))
       if (memory.name.text == state.decl->over.text)
-        common.axis = body->isDecoder ? body->memories[index].axis
-                                      : memory.value.axis;
+        common.axis =
+            body->isDecoder ? body->memories[index].axis : memory.value.axis;
     if (!common.axis)
       return SpecValue();
   }
@@ -221,10 +222,9 @@ SpecValue Importer::convertToState(const SpecValue &value,
     SpecValue expected = value;
     expected.axis = common.axis;
     expected.level = common.level;
-    return declaredHere(error(loc, "expected a state on " +
-                                       describeAxis(expected) +
-                                       ", but got a value on " +
-                                       describeAxis(value)));
+    return declaredHere(
+        error(loc, "expected a state on " + describeAxis(expected) +
+                       ", but got a value on " + describeAxis(value)));
   }
   SpecValue hidden = value;
   hidden.kind = value.isNumber() ? value.kind : SpecValue::Kind::Tensor;
@@ -248,8 +248,8 @@ void Importer::importParam(const ParamStmt *stmt) {
     return;
   StringRef name = stmt->name.text;
   if (Binding *binding = frame.scope->find(name)) {
-    error(stmt->name.loc, "expected a new name for a parameter, but got '" +
-                              name + "'")
+    error(stmt->name.loc,
+          "expected a new name for a parameter, but got '" + name + "'")
         .note(binding->loc, "'" + name + "' is defined here");
     return;
   }
@@ -374,7 +374,8 @@ void Importer::importInit(const ValueStmt *stmt) {
   }
   if (!sameName) {
     error(stmt->name.loc, "expected the name of a state of the decoder, but "
-                          "got '" + name + "'" + suggest(name, names));
+                          "got '" +
+                              name + "'" + suggest(name, names));
     return;
   }
   if (!state) {
@@ -383,8 +384,8 @@ void Importer::importInit(const ValueStmt *stmt) {
           !isArray ? "expected no index after the state '" + name + "'"
           : !index
               ? "expected an index after '" + name + "', as in " + name + "[0]"
-              : Twine("expected an index below ") +
-                    Twine(sameName->index + 1) + ", but got " + Twine(*index))
+              : Twine("expected an index below ") + Twine(sameName->index + 1) +
+                    ", but got " + Twine(*index))
         .note(sameName->decl->name.loc, "the state is declared here");
     return;
   }
@@ -419,8 +420,7 @@ void Importer::importAlign(const ValueStmt *stmt) {
   if (value.isError())
     return;
   if (!value.read || value.read->queries || value.level != Level::Row ||
-      !value.read->weights.axis ||
-      value.read->weights.axis->memoryIndex < 0) {
+      !value.read->weights.axis || value.read->weights.axis->memoryIndex < 0) {
     error(stmt->name.loc, "expected a read over a memory of the encoder to "
                           "align with, but '" +
                               stmt->name.text + "' is none");
@@ -461,7 +461,8 @@ void Importer::importPredict(const ValueStmt *stmt) {
   if (value.getShape() != ShapeRef(shape)) {
     error(stmt->value->start, "expected a number for each of the " +
                                   Twine(shape[0]) + " tokens of '" +
-                                  vocabulary->first + "' to predict from, but "
+                                  vocabulary->first +
+                                  "' to predict from, but "
                                   "got " +
                                   toString(value.getShape()))
         .note(vocabulary->second.decl->name.loc,
@@ -484,7 +485,8 @@ SpecValue Importer::importLayer(const BlockDecl &decl, const CallExpr *expr,
   for (const CallExpr *outer : site)
     if (outer->callee.text == decl.name.text)
       return fail(expr->callee.loc, "expected no layer inside itself, but got "
-                                    "a call of '" + decl.name.text + "'");
+                                    "a call of '" +
+                                        decl.name.text + "'");
   std::string positional, parameters;
   for (const BlockParameter &parameter : decl.parameters)
     positional += (parameter.name.text + " ").str();

@@ -9,7 +9,6 @@
 
 #include "dialect/Attn.h"
 #include "dialect/Axes.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -20,8 +19,14 @@ static std::string getForeignName(attn::ParameterOp parameter) {
   llvm::raw_string_ostream os(text);
   if (!parameter.getFrom())
     return text;
+  // Escaped as in a spec.
+  StringRef from = *parameter.getFrom();
   os << '"';
-  llvm::printEscapedString(*parameter.getFrom(), os);
+  for (char c : from) {
+    if (c == '"' || c == '\\')
+      os << '\\';
+    os << c;
+  }
   os << '"';
   if (std::optional<ArrayRef<int64_t>> slice = parameter.getSlice()) {
     os << '[';
