@@ -45,6 +45,10 @@ LogicalResult verifyPairOp(Operation *op);
 
 namespace mlir::attn {
 
+/// On a model: the tensors of a foreign weights file that may stay unused.
+inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
+    "attn.ignored_tensors";
+
 /// The type of the slice that a pair region gets of an input of type `type`,
 /// `numIterated` of whose axes are iterated.
 Type getSliceType(Type type, unsigned numIterated);

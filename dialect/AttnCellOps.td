@@ -41,7 +41,7 @@ def GruCellOp : Attn_Op<"gru_cell", [Pure]> {
                        CellWeights, (ins Attn_GruResetAttr:$reset));
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat = !strconcat([{
-    $input `,` $hidden `reset` $reset }],
+    $input `,` $hidden `reset` `` $reset }],
     CellWeightsFormat, [{
     attr-dict `:` type($input) `,` type($hidden) `->` type($result)
   }]);
@@ -100,7 +100,7 @@ def GruOp : Attn_LayerOp<"gru"> {
                        (ins Attn_GruResetAttr:$reset, UnitAttr:$reverse));
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat = !strconcat([{
-    (`reverse` $reverse^)? $input `lengths` `(` $lengths `)` `reset` $reset }],
+    (`reverse` $reverse^)? $input `lengths` `(` $lengths `)` `reset` `` $reset }],
     CellWeightsFormat, [{ attr-dict `:` type($input) `->` type($result) }]);
   let hasVerifier = 1;
 }

@@ -209,7 +209,7 @@ def SinusoidOp : Attn_Op<"sinusoid", [Pure]> {
                        F64Attr:$steps);
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat =
-      "$position $layout `steps` $steps attr-dict `:` type($position) `->` type($result)";
+      "$position `` $layout `steps` $steps attr-dict `:` type($position) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -224,7 +224,7 @@ def RotaryOp : Attn_Op<"rotary", [Pure]> {
                        Attn_LayoutAttr:$layout, F64Attr:$base);
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat = [{
-    $input `position` `(` $position `:` type($position) `)` $layout `base` $base
+    $input `position` `(` $position `:` type($position) `)` `` $layout `base` $base
     attr-dict `:` type($input) `->` type($result)
   }];
   let hasVerifier = 1;

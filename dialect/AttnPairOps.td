@@ -10,6 +10,7 @@
 
 include "AttnBase.td"
 include "AttnInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 /// The operands that every operation over pairs has.
@@ -22,7 +23,8 @@ defvar PairAxes = (ins Attn_PerRow:$lengths, Optional<Attn_PerRow>:$rows,
 class Attn_PairOp<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, !listconcat([Pure, IsolatedFromAbove,
                                      AttrSizedOperandSegments,
-                                     PairOpInterface],
+                                     PairOpInterface,
+                                     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>],
                                     traits)>;
 
 def YieldOp : Attn_Op<"yield", [Pure, Terminator]> {
@@ -43,6 +45,12 @@ def ScoreOp : Attn_PairOp<"score"> {
     `[source]`, or `[]` (whole). The result's axes are the row, the query position
     if `query_lengths` is given, and the memory position; its features are the
     yielded shape (heads). Scores of padding positions are unspecified.
+
+    The region's last four arguments are the position of the query, the position
+    of the key, the length of the queries' sequence and the length of the memory.
+    With `query_positions` (a decoder step) the query's position is that of
+    the step, and its sequence is one longer; without either, the query is the
+    only one: position 0 of 1.
 
     ```mlir
     %e = attn.score ins(%s[row] : tensor<?x4xf32>, %h[source, key] : tensor<?x?x4xf32>)
@@ -118,7 +126,7 @@ def NormalizeOp : Attn_Op<"normalize", [Pure, AttrSizedOperandSegments]> {
   let results = (outs Attn_Number:$weights, Attn_Value:$readable,
                       Attn_Value:$valid);
   let assemblyFormat = [{
-    $normalizer $scores (`mask` `(` $mask^ `:` type($mask) `)`)?
+    `` $normalizer $scores (`mask` `(` $mask^ `:` type($mask) `)`)?
     `lengths` `(` $lengths `)` (`rows` `(` $rows^ `)`)?
     (`query_lengths` `(` $query_lengths^ `)`)? attr-dict
     `:` type($scores) `->` type($weights) `,` type($readable) `,` type($valid)
@@ -228,7 +236,7 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
   let regions = (region SizedRegion<1>:$score, AnyRegion:$mask,
                         AnyRegion:$factor, SizedRegion<1>:$summand);
   let assemblyFormat = [{
-    $normalizer
+    `` $normalizer
     `ins` `(` custom<PairInputs>($inputs, type($inputs), $indexing_maps) `)`
     `lengths` `(` $lengths `)` (`rows` `(` $rows^ `)`)?
     (`query_lengths` `(` $query_lengths^ `)`)?

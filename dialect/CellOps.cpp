@@ -27,8 +27,8 @@ static LogicalResult verifyWeights(CellOp op, Type input, Type hidden,
       return success();
     return op.emitOpError("expected ")
            << name << " of type "
-           << getValueType(0, shape, getElementTypeOrSelf(value)) << ", but got "
-           << value.getType();
+           << getValueType(0, shape, getElementTypeOrSelf(value))
+           << ", but got " << value.getType();
   };
   if (failed(check("weight_ih", op.getWeightIh(), {gates * h[0], x[0]})) ||
       failed(check("weight_hh", op.getWeightHh(), {gates * h[0], h[0]})) ||
@@ -47,21 +47,25 @@ static LogicalResult verifyState(Operation *op, Type expected, Type actual) {
 }
 
 LogicalResult GruCellOp::verify() {
-  if (failed(verifyWeights(*this, getInput().getType(), getHidden().getType(), 3)))
+  if (failed(
+          verifyWeights(*this, getInput().getType(), getHidden().getType(), 3)))
     return failure();
   return verifyState(*this, getHidden().getType(), getResult().getType());
 }
 
 LogicalResult LstmCellOp::verify() {
-  if (failed(verifyWeights(*this, getInput().getType(), getHidden().getType(), 4)) ||
+  if (failed(verifyWeights(*this, getInput().getType(), getHidden().getType(),
+                           4)) ||
       failed(verifyState(*this, getHidden().getType(), getCell().getType())) ||
-      failed(verifyState(*this, getHidden().getType(), getNewHidden().getType())))
+      failed(
+          verifyState(*this, getHidden().getType(), getNewHidden().getType())))
     return failure();
   return verifyState(*this, getHidden().getType(), getNewCell().getType());
 }
 
 LogicalResult RnnCellOp::verify() {
-  if (failed(verifyWeights(*this, getInput().getType(), getHidden().getType(), 1)))
+  if (failed(
+          verifyWeights(*this, getInput().getType(), getHidden().getType(), 1)))
     return failure();
   return verifyState(*this, getHidden().getType(), getResult().getType());
 }

@@ -21,7 +21,9 @@ EncoderOp ModelOp::getEncoder() {
   return encoders.empty() ? EncoderOp() : *encoders.begin();
 }
 
-DecoderOp ModelOp::getDecoder() { return *getBody().getOps<DecoderOp>().begin(); }
+DecoderOp ModelOp::getDecoder() {
+  return *getBody().getOps<DecoderOp>().begin();
+}
 
 LogicalResult ModelOp::verifyRegions() {
   if (!llvm::hasNItemsOrLess(getBody().getOps<EncoderOp>(), 1))
@@ -40,7 +42,8 @@ LogicalResult ModelOp::verifyRegions() {
     axes = encoded.getAxes();
   }
   if (decoder.getMemoryAxes() != axes)
-    return decoder.emitOpError("expected the memory axes that the encoder gives");
+    return decoder.emitOpError(
+        "expected the memory axes that the encoder gives");
   for (auto [index, argument] : llvm::enumerate(decoder.getMemoryArguments()))
     if (argument.getType() != memory[index])
       return decoder.emitOpError("expected memory ")
@@ -76,19 +79,21 @@ LogicalResult VocabularyOp::verify() {
 LogicalResult ParameterOp::verify() {
   Type type = getType();
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!(tensor && tensor.hasStaticShape() &&
-        tensor.getElementType().isF32() &&
-        llvm::all_of(tensor.getShape(), [](int64_t size) { return size > 0; })) &&
+  if (!(tensor && tensor.hasStaticShape() && tensor.getElementType().isF32() &&
+        llvm::all_of(tensor.getShape(),
+                     [](int64_t size) { return size > 0; })) &&
       !type.isF32())
     return emitOpError("expected f32 or a tensor of f32 with static, positive "
                        "dimensions, but got ")
            << type;
   if (std::optional<ArrayRef<int64_t>> slice = getSlice()) {
     if (slice->size() % 2 != 0)
-      return emitOpError("expected a start and a stop for each sliced dimension");
+      return emitOpError(
+          "expected a start and a stop for each sliced dimension");
     for (size_t i = 0; i < slice->size(); i += 2)
       if ((*slice)[i] < 0 || (*slice)[i + 1] <= (*slice)[i])
-        return emitOpError("expected ranges with a start below the stop, but got [")
+        return emitOpError(
+                   "expected ranges with a start below the stop, but got [")
                << (*slice)[i] << " : " << (*slice)[i + 1] << "]";
   }
   return success();
@@ -105,7 +110,8 @@ GetParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     InFlightDiagnostic diagnostic = emitOpError("expected a result of type ")
                                     << parameter.getType() << ", but got "
                                     << getValue().getType();
-    diagnostic.attachNote(parameter.getLoc()) << "the parameter is declared here";
+    diagnostic.attachNote(parameter.getLoc())
+        << "the parameter is declared here";
     return diagnostic;
   }
   return success();
@@ -143,7 +149,9 @@ void EncoderOp::getAsmBlockArgumentNames(Region &region,
     }
     for (auto [input, axis] : llvm::enumerate(getInputAxes()))
       if (axis == static_cast<int64_t>(index - numInputs)) {
-        setName(argument, (cast<StringAttr>(getInputs()[input]).getValue() + "_length").str());
+        setName(argument,
+                (cast<StringAttr>(getInputs()[input]).getValue() + "_length")
+                    .str());
         break;
       }
   }
@@ -247,7 +255,8 @@ void DecoderOp::getAsmBlockArgumentNames(Region &region,
     for (auto [memory, axis] : llvm::enumerate(getMemoryAxes()))
       if (axis == static_cast<int64_t>(index)) {
         setName(argument,
-                (cast<StringAttr>(getMemories()[memory]).getValue() + "_length").str());
+                (cast<StringAttr>(getMemories()[memory]).getValue() + "_length")
+                    .str());
         break;
       }
   for (auto [argument, name] : llvm::zip(getStateArguments(), getStates()))
@@ -316,9 +325,11 @@ LogicalResult PredictOp::verify() {
     return emitOpError("expected states that keep their types");
   if (static_cast<bool>(getWeights()) != getAlignAxis().has_value())
     return emitOpError("expected weights and their axis together");
-  if (getWeights() && (getNumAxes(getWeights().getType()) != 2 ||
-                       static_cast<int64_t>(*getAlignAxis()) >= decoder.getNumAxes()))
-    return emitOpError("expected weights over a memory of the encoder, but got ")
+  if (getWeights() &&
+      (getNumAxes(getWeights().getType()) != 2 ||
+       static_cast<int64_t>(*getAlignAxis()) >= decoder.getNumAxes()))
+    return emitOpError(
+               "expected weights over a memory of the encoder, but got ")
            << getWeights().getType();
   return success();
 }

@@ -18,10 +18,10 @@ using namespace mlir::attn;
 
 static constexpr StringLiteral dimNames[] = {"row", "source", "query", "key"};
 
-ParseResult attn::parsePairInputs(
-    OpAsmParser &parser,
-    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
-    SmallVectorImpl<Type> &types, ArrayAttr &maps) {
+ParseResult
+attn::parsePairInputs(OpAsmParser &parser,
+                      SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
+                      SmallVectorImpl<Type> &types, ArrayAttr &maps) {
   MLIRContext *context = parser.getContext();
   SmallVector<Attribute> mapAttributes;
   auto parseDim = [&](SmallVectorImpl<AffineExpr> &results) -> ParseResult {
@@ -45,8 +45,8 @@ ParseResult attn::parsePairInputs(
                                        [&] { return parseDim(results); }) ||
         parser.parseColonType(types.emplace_back()))
       return failure();
-    mapAttributes.push_back(AffineMapAttr::get(AffineMap::get(
-        PairOpInterface::NumDims, 0, results, context)));
+    mapAttributes.push_back(AffineMapAttr::get(
+        AffineMap::get(PairOpInterface::NumDims, 0, results, context)));
     return success();
   };
   if (parser.parseCommaSeparatedList(parseInput))
@@ -141,8 +141,8 @@ LogicalResult attn::detail::verifyPairOp(Operation *op) {
              << index << " is indexed by query";
     if (getNumAxes(input.getType()) != map.getNumResults())
       return op->emitOpError("expected input ")
-             << index << " to have " << map.getNumResults()
-             << " axes, but got " << input.getType();
+             << index << " to have " << map.getNumResults() << " axes, but got "
+             << input.getType();
     hasKey |= map.isFunctionOfDim(PairOpInterface::Key);
     arguments.push_back(getSliceType(input.getType(), map.getNumResults()));
   }
@@ -168,6 +168,17 @@ LogicalResult attn::detail::verifyPairOp(Operation *op) {
       }
   }
   return success();
+}
+
+/// Names the four positions as the descriptions do; the slices have the names
+/// of their inputs, if any.
+static void namePositions(Region &region, OpAsmSetValueNameFn setName) {
+  static constexpr StringLiteral names[] = {"i", "j", "n", "m"};
+  if (region.getNumArguments() < std::size(names))
+    return;
+  for (auto [argument, name] :
+       llvm::zip(region.getArguments().take_back(std::size(names)), names))
+    setName(argument, name);
 }
 
 /// The values that a region yields.
@@ -300,8 +311,8 @@ LogicalResult ReadOp::verifyRegions() {
       return emitOpError("expected a factor that yields ")
              << score << " as the score does";
   }
-  if (failed(verifyContexts(*this, getSummand(), heads,
-                            getContexts().getTypes())))
+  if (failed(
+          verifyContexts(*this, getSummand(), heads, getContexts().getTypes())))
     return failure();
   if (getWeights() &&
       getWeights().getType() != getPairsType(*this, score, /*withKey=*/true))
@@ -316,4 +327,29 @@ LogicalResult ReadOp::verifyRegions() {
              << valid << ", but got " << getValid().getType();
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Names of region arguments
+//===----------------------------------------------------------------------===//
+
+void ScoreOp::getAsmBlockArgumentNames(Region &region,
+                                       OpAsmSetValueNameFn setName) {
+  namePositions(region, setName);
+}
+void MaskOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  namePositions(region, setName);
+}
+void FactorOp::getAsmBlockArgumentNames(Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  namePositions(region, setName);
+}
+void SumOp::getAsmBlockArgumentNames(Region &region,
+                                     OpAsmSetValueNameFn setName) {
+  namePositions(region, setName);
+}
+void ReadOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  namePositions(region, setName);
 }

@@ -74,8 +74,7 @@ LogicalResult Conv1dOp::verify() {
                        "input of ")
            << getNumFeatureElements(input) << " features, but got "
            << getWeight().getType() << " and " << getBias().getType();
-  return verifySequence(*this, input,
-                        withFeatures(input, weight.take_front()),
+  return verifySequence(*this, input, withFeatures(input, weight.take_front()),
                         getResult().getType());
 }
 

@@ -25,9 +25,10 @@ public:
     if (!encoder)
       return;
     for (int64_t axis = 0; axis < encoder.getNumInputAxes(); ++axis)
-      lengths.push_back(encoder.getBody().getArgument(
-          encoder.getInputs().size() + axis));
-    encoder.walk([&](StridedLengthOp op) { lengths.push_back(op.getResult()); });
+      lengths.push_back(
+          encoder.getBody().getArgument(encoder.getInputs().size() + axis));
+    encoder.walk(
+        [&](StridedLengthOp op) { lengths.push_back(op.getResult()); });
   }
 
   int64_t size() const { return lengths.size(); }

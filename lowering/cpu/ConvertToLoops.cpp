@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Makes `prepare`, `encode` and `step` from an attn.model. Which buffers each
-// takes, and in what order, follows from what the code needs; an attribute of the
-// function says it to whoever writes the description. A function of attn
-// operations becomes one over memrefs.
+// takes, and in what order, follows from what the code needs; an attribute of
+// the function says it to whoever writes the description. A function of tensors
+// becomes one over memrefs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -76,8 +77,8 @@ void emitPacking(Emitter &emitter, const PackedWeights::Entry &entry,
         b, arith::MulIOp::create(b, place[0], emitter.constant(numLanes)),
         place[2]);
     // Beyond the last output stand zeros.
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, output,
-                                         outputs);
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, output, outputs);
     output = arith::SelectOp::create(b, exists, output, emitter.constant(0));
     // Outputs and inputs may be several features each.
     Value flat = arith::AddIOp::create(
@@ -91,15 +92,15 @@ void emitPacking(Emitter &emitter, const PackedWeights::Entry &entry,
       flat = arith::DivUIOp::create(b, flat, size);
     }
     Value element = emitter.evaluate(entry.weight, index);
-    element = arith::SelectOp::create(b, exists, element,
-                                      emitter.constantF32(0));
+    element =
+        arith::SelectOp::create(b, exists, element, emitter.constantF32(0));
     ElementIndex target;
     target.features.assign(place.begin(), place.end());
     emitter.store(out, target, element);
   });
 }
 
-/// Rewrites a function of attn operations over buffers: its arguments, then its
+/// Rewrites a function of tensors over buffers: its arguments, then its
 /// results as arguments to write to. Weights are packed at every call.
 class FunctionConverter {
 public:
@@ -288,12 +289,9 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.walk([](Operation *op) {
-                    return isa<AttnDialect>(op->getDialect())
-                               ? WalkResult::interrupt()
-                               : WalkResult::advance();
-                  })
-              .wasInterrupted())
+      if (llvm::any_of(llvm::concat<const Type>(function.getArgumentTypes(),
+                                                function.getResultTypes()),
+                       llvm::IsaPred<TensorType>))
         functions.push_back(function);
     for (func::FuncOp function : functions)
       if (failed(FunctionConverter(function).run()))
@@ -335,10 +333,10 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
         dims.push_back(program.axisDim(axis));
         sizes.push_back(program.getAxisExtent(axis));
       }
-      emitter.setBuffer(argument, program.getArgumentFor(
-                                      isInput ? "input" : "length",
-                                      isInput ? index : axis,
-                                      argument.getType(), dims));
+      emitter.setBuffer(argument,
+                        program.getArgumentFor(isInput ? "input" : "length",
+                                               isInput ? index : axis,
+                                               argument.getType(), dims));
       emitter.setAxisSizes(argument, sizes);
     }
     EncodedOp encoded = encoder.getEncoded();
@@ -361,10 +359,9 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       if (zero)
         continue;
       Value value = encoded.getInitial()[next++];
-      program.addOutput(value,
-                        program.getArgumentFor("initial_state", index,
-                                               value.getType(),
-                                               {program.sentencesDim()}));
+      program.addOutput(
+          value, program.getArgumentFor("initial_state", index, value.getType(),
+                                        {program.sentencesDim()}));
     }
     return program.finish(&block);
   }
@@ -376,8 +373,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     Emitter &emitter = program.getEmitter();
     /// The axis of the model behind memory axis `axis` of the decoder.
     auto axisOf = [&](int64_t axis) {
-      return axes.getNumber(
-          model.getEncoder().getEncoded().getLengths()[axis]);
+      return axes.getNumber(model.getEncoder().getEncoded().getLengths()[axis]);
     };
     auto bind = [&](Value argument, StringRef role, int64_t index, bool perRow,
                     int64_t axis) {
@@ -404,12 +400,13 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       bind(argument, "state", index, true, decoder.getStateAxes()[index]);
 
     PredictOp predict = decoder.getPredict();
-    auto output = [&](Value value, StringRef role, int64_t index, int64_t axis) {
+    auto output = [&](Value value, StringRef role, int64_t index,
+                      int64_t axis) {
       SmallVector<Dim> dims = {program.rowsDim()};
       if (axis >= 0)
         dims.push_back(program.axisDim(axisOf(axis)));
-      program.addOutput(value, program.getArgumentFor(role, index,
-                                                      value.getType(), dims));
+      program.addOutput(
+          value, program.getArgumentFor(role, index, value.getType(), dims));
     };
     output(predict.getLogits(), "logits", 0, -1);
     for (auto [index, state] : llvm::enumerate(predict.getStates()))

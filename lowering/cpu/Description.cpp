@@ -31,7 +31,8 @@ static json::Array describeVocabularies(ModelOp model,
     json::Object object;
     object["name"] = vocabulary.getSymName();
     json::Array words;
-    if (auto known = tokens.find(vocabulary.getSymName()); known != tokens.end())
+    if (auto known = tokens.find(vocabulary.getSymName());
+        known != tokens.end())
       for (const std::string &word : known->second)
         words.push_back(word);
     object["tokens"] = std::move(words);
@@ -79,7 +80,8 @@ static json::Array describeParameters(ModelOp model) {
   return parameters;
 }
 
-json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) {
+json::Object attn::describeModel(ModelOp model,
+                                 const VocabularyTokens &tokens) {
   json::Object object;
   object["model"] = model.getSymName();
   object["vocabularies"] = describeVocabularies(model, tokens);
@@ -104,8 +106,8 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) 
       axisNames.push_back(axisNames[of] + "/" +
                           std::to_string(strided.getStride()));
     } else {
-      int64_t input =
-          llvm::find(encoder.getInputAxes(), i) - encoder.getInputAxes().begin();
+      int64_t input = llvm::find(encoder.getInputAxes(), i) -
+                      encoder.getInputAxes().begin();
       axis["input"] = input;
       axisNames.push_back(
           cast<StringAttr>(encoder.getInputs()[input]).getValue().str());
@@ -137,7 +139,8 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) 
   target["vocabulary"] = getVocabularyIndex(model, decoder.getVocabulary());
   target["start"] = -1;
   if (std::optional<StringRef> start = decoder.getStart()) {
-    // A start token is one of the vocabulary; its number is what the step takes.
+    // A start token is one of the vocabulary; its number is what the step
+    // takes.
     auto known = tokens.find(decoder.getVocabulary());
     if (known != tokens.end())
       for (auto [id, word] : llvm::enumerate(known->second))
@@ -149,8 +152,8 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens) 
   PredictOp predict = decoder.getPredict();
   if (predict.getWeights()) {
     json::Object alignment;
-    alignment["axis"] =
-        axes.getNumber(encoder.getEncoded().getLengths()[*predict.getAlignAxis()]);
+    alignment["axis"] = axes.getNumber(
+        encoder.getEncoded().getLengths()[*predict.getAlignAxis()]);
     alignment["heads"] = getNumFeatureElements(predict.getWeights().getType());
     object["alignment"] = std::move(alignment);
   }

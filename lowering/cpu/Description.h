@@ -16,10 +16,6 @@
 
 namespace mlir::attn {
 
-/// On a model: the tensors of a foreign weights file that may stay unused.
-inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
-    "attn.ignored_tensors";
-
 /// The tokens of each vocabulary, by its name in the model.
 using VocabularyTokens = llvm::StringMap<std::vector<std::string>>;
 

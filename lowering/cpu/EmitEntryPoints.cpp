@@ -55,10 +55,6 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
       program->removeAttr(programAttrName);
       program.setLinkage(LLVM::Linkage::Internal);
     }
-    // Nothing but the entry points is called from outside.
-    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
-      if (!function.isExternal() && !function.getSymName().starts_with("attn_"))
-        function.setLinkage(LLVM::Linkage::Internal);
   }
 
   /// Starts the function `name`(pointers...) and returns a builder in its body.
@@ -70,8 +66,8 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
     auto pointer = LLVM::LLVMPointerType::get(context);
     auto type = LLVM::LLVMFunctionType::get(
         result, SmallVector<Type>(numPointers, pointer));
-    auto entry = LLVM::LLVMFuncOp::create(moduleBuilder, program.getLoc(), name,
-                                          type);
+    auto entry =
+        LLVM::LLVMFuncOp::create(moduleBuilder, program.getLoc(), name, type);
     entry.setVisibility_(LLVM::Visibility::Hidden);
     Block *block = entry.addEntryBlock(moduleBuilder);
     return {entry, ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), block)};
@@ -86,9 +82,9 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
   static Value loadElement(ImplicitLocOpBuilder &b, Value array, Type element,
                            int64_t index) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    Value address =
-        LLVM::GEPOp::create(b, pointer, element, array,
-                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+    Value address = LLVM::GEPOp::create(
+        b, pointer, element, array,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
     return LLVM::LoadOp::create(b, element, address);
   }
 
@@ -105,8 +101,8 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
     auto [entry, b] =
         beginEntryPoint(program, ("attn_" + program.getSymName()).str(),
                         LLVM::LLVMVoidType::get(context), 3);
-    Value extentArray = entry.getArgument(0), bufferArray = entry.getArgument(1),
-          workspace = entry.getArgument(2);
+    Value extentArray = entry.getArgument(0),
+          bufferArray = entry.getArgument(1), workspace = entry.getArgument(2);
     auto pointer = LLVM::LLVMPointerType::get(context);
     SmallVector<Value> extents, arguments;
     for (unsigned i = 0, e = getNumExtents(program); i < e; ++i)
@@ -134,8 +130,7 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
         if (auto size = dyn_cast<IntegerAttr>(dim))
           sizes.push_back(constant(b, size.getInt()));
         else
-          sizes.push_back(
-              extents[getExtent(cast<StringAttr>(dim).getValue())]);
+          sizes.push_back(extents[getExtent(cast<StringAttr>(dim).getValue())]);
       }
       addMemRef(loadElement(b, bufferArray, pointer, index), sizes);
     }
@@ -155,6 +150,7 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
     for (unsigned i = 0, e = sizing.getNumArguments(); i < e; ++i)
       extents.push_back(
           loadElement(b, entry.getArgument(0), b.getI64Type(), i));
+    sizing.setLinkage(LLVM::Linkage::Internal);
     auto call = LLVM::CallOp::create(b, sizing, extents);
     LLVM::ReturnOp::create(b, call.getResult());
   }

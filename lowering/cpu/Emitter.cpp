@@ -96,10 +96,10 @@ void Emitter::forEachChunk(ArrayRef<int64_t> features,
   });
 }
 
-Value Emitter::reduce(
-    Value size, std::optional<int64_t> staticSize, Value neutral,
-    const std::function<Value(Value, Value, Value)> &body,
-    const std::function<Value(Value, Value)> &combine) {
+Value Emitter::reduce(Value size, std::optional<int64_t> staticSize,
+                      Value neutral,
+                      const std::function<Value(Value, Value, Value)> &body,
+                      const std::function<Value(Value, Value)> &combine) {
   Value start = splat(neutral);
   Value step = constant(numLanes);
   // The tail runs the same code under a mask, so that an element is treated
@@ -136,8 +136,7 @@ Value Emitter::reduce(
     };
     accumulated = combine(half(0), half(width));
   }
-  return vector::ExtractOp::create(builder, accumulated,
-                                   ArrayRef<int64_t>{0});
+  return vector::ExtractOp::create(builder, accumulated, ArrayRef<int64_t>{0});
 }
 
 /// All indices of an element, axes first.
@@ -185,8 +184,8 @@ Value Emitter::load(Buffer buffer, const ElementIndex &index) {
   if (element.isInteger(8)) {
     Value zero = arith::ConstantOp::create(
         builder, builder.getZeroAttr(loaded.getType()));
-    loaded = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, loaded,
-                                   zero);
+    loaded =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, loaded, zero);
   }
   return loaded;
 }
@@ -258,8 +257,8 @@ SmallVector<Value> Emitter::computeAxisSizes(Value value) {
   }
   if (auto pair = dyn_cast<PairOpInterface>(op)) {
     SmallVector<Value> sizes;
-    sizes.push_back(getAxisSizes(pair.getRows() ? pair.getRows()
-                                                : pair.getLengths())[0]);
+    sizes.push_back(
+        getAxisSizes(pair.getRows() ? pair.getRows() : pair.getLengths())[0]);
     Value keys, queries;
     for (auto [index, input] : llvm::enumerate(pair.getInputs())) {
       if (pair.indexes(index, PairOpInterface::Key) && !keys)
@@ -312,7 +311,8 @@ static bool readsBuffer(OpOperand &use) {
 }
 
 /// The operations that evaluate `value`, looking through lazy ones.
-static void collectRoots(Value value, llvm::SmallPtrSetImpl<Operation *> &roots) {
+static void collectRoots(Value value,
+                         llvm::SmallPtrSetImpl<Operation *> &roots) {
   for (Operation *user : value.getUsers()) {
     if (Emitter::isLazy(user) && user->getBlock() == value.getParentBlock())
       collectRoots(user->getResult(0), roots);
@@ -429,8 +429,8 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
     ElementIndex token{.axes = index.axes, .features = {}};
     Value id = evaluate(embed.getTokens(), token);
     Value zero = arith::ConstantIntOp::create(builder, 0, 32);
-    Value exists = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge,
-                                         id, zero);
+    Value exists =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, id, zero);
     Value row = arith::IndexCastOp::create(
         builder, builder.getIndexType(),
         arith::SelectOp::create(builder, exists, id, zero));
@@ -450,15 +450,15 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
     position = arith::MinSIOp::create(builder, position, last);
     ElementIndex entry = index;
     entry.axes.clear();
-    entry.features.insert(entry.features.begin(),
-                          arith::IndexCastOp::create(
-                              builder, builder.getIndexType(), position));
+    entry.features.insert(
+        entry.features.begin(),
+        arith::IndexCastOp::create(builder, builder.getIndexType(), position));
     return evaluate(lookup.getTable(), entry);
   }
   if (auto toRows = dyn_cast<ToRowsOp>(op)) {
     ElementIndex inner = index;
-    Value row = evaluate(toRows.getRows(),
-                         {.axes = {index.axes[0]}, .features = {}});
+    Value row =
+        evaluate(toRows.getRows(), {.axes = {index.axes[0]}, .features = {}});
     inner.axes[0] =
         arith::IndexCastOp::create(builder, builder.getIndexType(), row);
     return evaluate(toRows.getInput(), inner);
@@ -466,13 +466,15 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
   if (auto reverse = dyn_cast<ReverseOp>(op)) {
     ElementIndex inner = index;
     Value last = lastTruePosition(reverse.getLengths(), index.axes[0]);
-    // Padding positions read the first element, whatever it is.
-    Value within = arith::CmpIOp::create(builder, arith::CmpIPredicate::ule,
-                                         index.axes[1], last);
+    Value length = arith::IndexCastOp::create(
+        builder, builder.getIndexType(),
+        evaluate(reverse.getLengths(), {.axes = {index.axes[0]}}));
+    Value within = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                         index.axes[1], length);
     Value mirrored = arith::SubIOp::create(builder, last, index.axes[1]);
     inner.axes[1] =
         arith::SelectOp::create(builder, within, mirrored, constant(0));
-    return evaluate(reverse.getInput(), inner);
+    return orZero(within, evaluate(reverse.getInput(), inner));
   }
   if (isa<FirstOp, LastOp>(op)) {
     Value lengths = op->getOperand(1);
@@ -481,9 +483,9 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
                              ? constant(0)
                              : lastTruePosition(lengths, index.axes[0]));
     Value length = evaluate(lengths, {.axes = {index.axes[0]}, .features = {}});
-    Value some = arith::CmpIOp::create(
-        builder, arith::CmpIPredicate::sgt, length,
-        arith::ConstantIntOp::create(builder, 0, 32));
+    Value some =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt, length,
+                              arith::ConstantIntOp::create(builder, 0, 32));
     return orZero(some, evaluate(op->getOperand(0), inner));
   }
   if (isa<PositionOp>(op)) {
@@ -528,15 +530,17 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
         });
   }
   if (auto sigmoid = dyn_cast<SigmoidOp>(op)) {
+    // exp(-|x|) never overflows, so small results keep their precision:
+    // 1 / (1 + e) above zero, e / (1 + e) below.
     Value x = evaluate(sigmoid.getInput(), index);
-    Value one = arith::ConstantOp::create(
-        builder, x.getType(),
-        isa<VectorType>(x.getType())
-            ? cast<TypedAttr>(DenseElementsAttr::get(
-                  cast<VectorType>(x.getType()), 1.0f))
-            : cast<TypedAttr>(builder.getF32FloatAttr(1)));
-    Value e = math::ExpOp::create(builder, arith::NegFOp::create(builder, x));
-    return arith::DivFOp::create(builder, one,
+    Value one = perLane(constantF32(1)), zero = perLane(constantF32(0));
+    Value magnitude = math::AbsFOp::create(builder, x);
+    Value e =
+        math::ExpOp::create(builder, arith::NegFOp::create(builder, magnitude));
+    Value negative =
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT, x, zero);
+    Value numerator = arith::SelectOp::create(builder, negative, e, one);
+    return arith::DivFOp::create(builder, numerator,
                                  arith::AddFOp::create(builder, one, e));
   }
   if (auto constantOp = dyn_cast<arith::ConstantOp>(op)) {
@@ -552,11 +556,26 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
   IRMapping mapping;
   for (Value operand : op->getOperands())
     mapping.map(operand, evaluate(operand, index));
+  // Integer division by zero gives zero; lanes beyond the end divide by it.
+  Value nonZero;
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
+    Value divisor = mapping.lookup(op->getOperand(1));
+    Value zero = arith::ConstantOp::create(
+        builder, builder.getZeroAttr(divisor.getType()));
+    Value one = perLane(arith::ConstantOp::create(
+        builder,
+        builder.getIntegerAttr(getElementTypeOrSelf(divisor.getType()), 1)));
+    nonZero =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, divisor, zero);
+    mapping.map(op->getOperand(1),
+                arith::SelectOp::create(builder, nonZero, divisor, one));
+  }
   Operation *clone = builder.clone(*op, mapping);
   Type element = getElementTypeOrSelf(result.getType());
   clone->getResult(0).setType(
       index.isVector ? Type(VectorType::get({numLanes}, element)) : element);
-  return clone->getResult(0);
+  return nonZero ? orZero(nonZero, clone->getResult(0)) : clone->getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -583,6 +602,33 @@ Buffer Emitter::getOrMaterialize(Value value) {
   return buffers[value] = buffer;
 }
 
+Buffer Emitter::getOrCreateTable(DenseElementsAttr values) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto tensor = cast<RankedTensorType>(values.getType());
+  // Booleans are bytes in memory.
+  if (tensor.getElementType().isInteger(1))
+    values = values.mapValues(builder.getI8Type(),
+                              [](const APInt &value) { return value.zext(8); });
+  auto type = MemRefType::get(
+      tensor.getShape(),
+      cast<RankedTensorType>(values.getType()).getElementType());
+  memref::GlobalOp table;
+  unsigned count = 0;
+  for (auto known : module.getOps<memref::GlobalOp>()) {
+    ++count;
+    if (known.getType() == type && known.getInitialValueAttr() == values)
+      table = known;
+  }
+  if (!table) {
+    OpBuilder moduleBuilder = OpBuilder::atBlockBegin(module.getBody());
+    table = memref::GlobalOp::create(
+        moduleBuilder, builder.getLoc(), "table" + std::to_string(count),
+        builder.getStringAttr("private"), type, values, /*constant=*/true,
+        /*alignment=*/builder.getI64IntegerAttr(64));
+  }
+  return memref::GetGlobalOp::create(builder, type, table.getSymName());
+}
+
 LogicalResult Emitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator())
     if (failed(emit(&op)))
@@ -593,13 +639,13 @@ LogicalResult Emitter::emitBlock(Block &block) {
 LogicalResult Emitter::emit(Operation *op) {
   builder.setLoc(op->getLoc());
   if (isLazy(op)) {
-    // Constant tables are looked into where they are used; only a splat has one
-    // value for all places.
+    // A table of constants is data of the module.
     if (auto constantOp = dyn_cast<arith::ConstantOp>(op))
       if (auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
-          dense && !dense.isSplat())
-        return op->emitError("expected a scalar or splat constant, but got a "
-                             "table of constants");
+          dense && !dense.isSplat()) {
+        buffers[constantOp.getResult()] = getOrCreateTable(dense);
+        return success();
+      }
     Value result = op->getResult(0);
     if (needsBuffer(result)) {
       Buffer buffer = buffers.lookup(result);

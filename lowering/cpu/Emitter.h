@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An attn value is evaluated element by element, or 16 elements of its last
-// feature at a time, at the place where it is needed. Elementwise operations and
-// those that only say where an element comes from (slice, broadcast, embed)
+// feature at a time, at the place where it is needed. Elementwise operations
+// and those that only say where an element comes from (slice, broadcast, embed)
 // never get a buffer; the others are kernels that write one.
 //
 //===----------------------------------------------------------------------===//
@@ -115,15 +115,18 @@ public:
   Value splat(Value value);
 
   void forEach(Value size, const std::function<void(Value)> &body);
-  void forEach(ValueRange sizes, const std::function<void(ArrayRef<Value>)> &body);
+  void forEach(ValueRange sizes,
+               const std::function<void(ArrayRef<Value>)> &body);
   /// Runs `body` for every element of the features, `numLanes` at a time.
   void forEachChunk(ArrayRef<int64_t> features,
                     const std::function<void(ElementIndex)> &body);
   /// Reduces `size` elements: `body` combines the accumulator with the chunk at
-  /// a start, under a mask (null: all lanes). Ends in a fixed tree of `combine`.
-  Value reduce(Value size, std::optional<int64_t> staticSize, Value neutral,
-               const std::function<Value(Value start, Value mask, Value acc)> &body,
-               const std::function<Value(Value, Value)> &combine);
+  /// a start, under a mask (null: all lanes). Ends in a fixed tree of
+  /// `combine`.
+  Value
+  reduce(Value size, std::optional<int64_t> staticSize, Value neutral,
+         const std::function<Value(Value start, Value mask, Value acc)> &body,
+         const std::function<Value(Value, Value)> &combine);
 
   void store(Buffer buffer, const ElementIndex &index, Value element);
   Value load(Buffer buffer, const ElementIndex &index);
@@ -133,6 +136,8 @@ private:
   Value evaluateUncached(Value value, const ElementIndex &index);
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
   bool needsBuffer(Value value);
+  /// Constants as read-only data of the module.
+  Buffer getOrCreateTable(DenseElementsAttr values);
   SmallVector<Value> computeAxisSizes(Value value);
   /// Multiplies the rows of `input` (the product of `axes` of them, `numInputs`
   /// wide) with `weight` into `destination`; `op` is who wants it.

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // exp, tanh and log of f32 by range reduction and a polynomial, in operations
-// whose bits IEEE 754 fixes (R21). The coefficients of the polynomials are those of
-// the Cephes library's expf, tanhf and logf (S. Moshier).
+// whose bits IEEE 754 fixes (R21). The coefficients of the polynomials are
+// those of the Cephes library's expf, tanhf and logf (S. Moshier).
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,9 +40,7 @@ public:
     integer = withElement(b.getI32Type());
   }
 
-  Value f32(double value) {
-    return constant(type, b.getF32FloatAttr(value));
-  }
+  Value f32(double value) { return constant(type, b.getF32FloatAttr(value)); }
   Value i32(int32_t value) {
     return constant(integer, b.getI32IntegerAttr(value));
   }
@@ -50,7 +48,9 @@ public:
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, x, y, z);
+  }
   Value select(Value c, Value x, Value y) {
     return arith::SelectOp::create(b, c, x, y);
   }
@@ -83,8 +83,10 @@ public:
     // Beyond these bounds the result is inf or 0; within them n stays small
     // enough for `scale`.
     Value high = f32(89), low = f32(-104);
-    Value clamped = select(compare(arith::CmpFPredicate::OGT, x, high), high, x);
-    clamped = select(compare(arith::CmpFPredicate::OLT, clamped, low), low, clamped);
+    Value clamped =
+        select(compare(arith::CmpFPredicate::OGT, x, high), high, x);
+    clamped =
+        select(compare(arith::CmpFPredicate::OLT, clamped, low), low, clamped);
     // n is x / ln 2 rounded: adding 1.5 * 2^23 leaves no bits after the point.
     Value magic = f32(12582912.0);
     Value shifted = fma(clamped, f32(1.4426950408889634), magic);
@@ -92,8 +94,9 @@ public:
     // r = x - n ln 2, with ln 2 in two parts.
     Value r = fma(n, f32(-0.693359375), clamped);
     r = fma(n, f32(2.12194440e-4), r);
-    Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-                             4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+    Value p =
+        polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                       4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
     Value e = add(fma(p, mul(r, r), r), f32(1));
     // The integer is in the low bits of the shifted number.
     Value exponent = arith::SubIOp::create(b, bits(shifted), bits(magic));
@@ -124,20 +127,22 @@ public:
     Value bitsOf = bits(normal);
     Value exponent = arith::SubIOp::create(
         b, arith::ShRSIOp::create(b, bitsOf, i32(23)), i32(126));
-    exponent = arith::SubIOp::create(
-        b, exponent, select(isTiny, i32(23), i32(0)));
+    exponent =
+        arith::SubIOp::create(b, exponent, select(isTiny, i32(23), i32(0)));
     Value mantissa = fromBits(arith::OrIOp::create(
         b, arith::AndIOp::create(b, bitsOf, i32(0x007fffff)), i32(0x3f000000)));
     // The mantissa in [sqrt(1/2), sqrt(2)).
-    Value low = compare(arith::CmpFPredicate::OLT, mantissa, f32(0.70710678118654752));
+    Value low =
+        compare(arith::CmpFPredicate::OLT, mantissa, f32(0.70710678118654752));
     Value e = arith::SIToFPOp::create(
         b, type,
         arith::SubIOp::create(b, exponent, select(low, i32(1), i32(0))));
     Value m = sub(select(low, add(mantissa, mantissa), mantissa), f32(1));
     Value square = mul(m, m);
-    Value p = polynomial(m, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1,
-                             -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-                             2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+    Value p =
+        polynomial(m, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1,
+                       -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+                       2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
     Value y = mul(mul(p, m), square);
     y = fma(e, f32(-2.12194440e-4), y);
     y = fma(square, f32(-0.5), y);
@@ -145,8 +150,10 @@ public:
     double inf = std::numeric_limits<double>::infinity();
     double nan = std::numeric_limits<double>::quiet_NaN();
     result = select(compare(arith::CmpFPredicate::OEQ, x, f32(inf)), x, result);
-    result = select(compare(arith::CmpFPredicate::OEQ, x, f32(0)), f32(-inf), result);
-    return select(compare(arith::CmpFPredicate::ULT, x, f32(0)), f32(nan), result);
+    result = select(compare(arith::CmpFPredicate::OEQ, x, f32(0)), f32(-inf),
+                    result);
+    return select(compare(arith::CmpFPredicate::ULT, x, f32(0)), f32(nan),
+                  result);
   }
 
 private:
@@ -157,7 +164,8 @@ private:
   }
   Value constant(Type of, TypedAttr value) {
     if (auto vector = dyn_cast<VectorType>(of))
-      return arith::ConstantOp::create(b, DenseElementsAttr::get(vector, value));
+      return arith::ConstantOp::create(b,
+                                       DenseElementsAttr::get(vector, value));
     return arith::ConstantOp::create(b, value);
   }
   /// 2^n for n in the exponent's range.
@@ -197,7 +205,8 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
                  Expand<math::LogOp, &Arithmetic::log>>(&getContext());
     GreedyRewriteConfig config;
     config.enableFolding(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
     // What is left would become a call of a library, scalar and with bits of
     // its own.

@@ -52,8 +52,9 @@ private:
   Value max(Value x, Value y) { return arith::MaximumFOp::create(b, x, y); }
 
   /// Runs `body` for every vector along the last feature of `value`.
-  void forEachLast(Value value,
-                   const std::function<void(ElementIndex outer, int64_t size)> &body);
+  void forEachLast(
+      Value value,
+      const std::function<void(ElementIndex outer, int64_t size)> &body);
   /// `outer` extended by a chunk of the last feature.
   ElementIndex chunkOf(ElementIndex outer, Value start, Value mask);
   /// Runs `body` for every chunk of the last feature.
@@ -71,8 +72,7 @@ private:
 } // namespace
 
 void FeatureKernels::forEachLast(
-    Value value,
-    const std::function<void(ElementIndex, int64_t)> &body) {
+    Value value, const std::function<void(ElementIndex, int64_t)> &body) {
   ArrayRef<int64_t> features = getFeatures(value.getType());
   SmallVector<Value> sizes(emitter.getAxisSizes(value));
   size_t numAxes = sizes.size();
@@ -145,8 +145,8 @@ void FeatureKernels::emit(ConcatOp op, Buffer out) {
       emitter.forEachChunk(features, [&](ElementIndex index) {
         index.axes.assign(axes.begin(), axes.end());
         Value element = emitter.evaluate(input, index);
-        index.features.back() = arith::AddIOp::create(
-            b, index.features.back(), emitter.constant(offset));
+        index.features.back() = arith::AddIOp::create(b, index.features.back(),
+                                                      emitter.constant(offset));
         emitter.store(out, index, element);
       });
       offset += features.back();
@@ -158,8 +158,7 @@ void FeatureKernels::emit(MaxoutOp op, Buffer out) {
   int64_t pieces = op.getPieces();
   forEachLast(op.getResult(), [&](ElementIndex outer, int64_t size) {
     emitter.forEach(emitter.constant(size), [&](Value place) {
-      Value first =
-          arith::MulIOp::create(b, place, emitter.constant(pieces));
+      Value first = arith::MulIOp::create(b, place, emitter.constant(pieces));
       Value best;
       for (int64_t piece = 0; piece < pieces; ++piece) {
         ElementIndex index = outer;
@@ -203,11 +202,11 @@ void FeatureKernels::emit(HardmaxOp op, Buffer out) {
       b.setInsertionPointToStart(search.getBody());
       ElementIndex index = outer;
       index.features.push_back(search.getInductionVar());
-      Value equal = arith::CmpFOp::create(
-          b, arith::CmpFPredicate::OEQ, emitter.evaluate(op.getInput(), index),
-          best);
-      Value place = arith::SelectOp::create(b, equal, search.getInductionVar(),
-                                            end);
+      Value equal =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                emitter.evaluate(op.getInput(), index), best);
+      Value place =
+          arith::SelectOp::create(b, equal, search.getInductionVar(), end);
       scf::YieldOp::create(b, ValueRange{arith::MinUIOp::create(
                                   b, search.getRegionIterArg(0), place)});
     }
@@ -216,11 +215,11 @@ void FeatureKernels::emit(HardmaxOp op, Buffer out) {
       index.features.push_back(place);
       Value chosen = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place,
                                            search.getResult(0));
-      Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, best, best);
-      Value element = arith::SelectOp::create(
-          b, chosen, emitter.constantF32(1), emitter.constantF32(0));
-      emitter.store(out, index,
-                    arith::SelectOp::create(b, nan, best, element));
+      Value nan =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, best, best);
+      Value element = arith::SelectOp::create(b, chosen, emitter.constantF32(1),
+                                              emitter.constantF32(0));
+      emitter.store(out, index, arith::SelectOp::create(b, nan, best, element));
     });
   });
 }
@@ -232,21 +231,23 @@ void FeatureKernels::emit(LayerNormOp op, Buffer out) {
         sum(outer, size,
             [&](ElementIndex c) { return emitter.evaluate(op.getInput(), c); }),
         count));
-    Value variance = div(sum(outer, size,
-                             [&](ElementIndex chunk) {
-                               Value d = sub(
-                                   emitter.evaluate(op.getInput(), chunk), mean);
-                               return mul(d, d);
-                             }),
-                         count);
+    Value variance =
+        div(sum(outer, size,
+                [&](ElementIndex chunk) {
+                  Value d = sub(emitter.evaluate(op.getInput(), chunk), mean);
+                  return mul(d, d);
+                }),
+            count);
     Value deviation = emitter.splat(math::SqrtOp::create(
-        b, add(variance, emitter.constantF32(op.getEpsilon().convertToDouble()))));
+        b,
+        add(variance, emitter.constantF32(op.getEpsilon().convertToDouble()))));
     forEachChunkOf(outer, size, [&](ElementIndex chunk) {
       ElementIndex last{.axes = {},
                         .features = {chunk.features.back()},
                         .isVector = true,
                         .mask = chunk.mask};
-      Value x = div(sub(emitter.evaluate(op.getInput(), chunk), mean), deviation);
+      Value x =
+          div(sub(emitter.evaluate(op.getInput(), chunk), mean), deviation);
       emitter.store(out, chunk,
                     add(mul(x, emitter.evaluate(op.getWeight(), last)),
                         emitter.evaluate(op.getBias(), last)));
@@ -263,7 +264,8 @@ void FeatureKernels::emit(RmsNormOp op, Buffer out) {
                            }),
                        emitter.constantF32(size));
     Value root = emitter.splat(math::SqrtOp::create(
-        b, add(square, emitter.constantF32(op.getEpsilon().convertToDouble()))));
+        b,
+        add(square, emitter.constantF32(op.getEpsilon().convertToDouble()))));
     forEachChunkOf(outer, size, [&](ElementIndex chunk) {
       ElementIndex last{.axes = {},
                         .features = {chunk.features.back()},
@@ -278,8 +280,8 @@ void FeatureKernels::emit(RmsNormOp op, Buffer out) {
 
 void FeatureKernels::emit(MeanOp op, Buffer out) {
   emitter.forEach(emitter.getAxisSizes(op.getResult())[0], [&](Value row) {
-    Value length = emitter.evaluate(op.getLengths(),
-                                    {.axes = {row}, .features = {}});
+    Value length =
+        emitter.evaluate(op.getLengths(), {.axes = {row}, .features = {}});
     Value end = arith::IndexCastOp::create(b, b.getIndexType(), length);
     // An empty sequence has a mean of 0 / 1.
     Value one = arith::ConstantIntOp::create(b, 1, 32);
@@ -322,21 +324,20 @@ void FeatureKernels::emit(PairsOp op, Buffer out) {
       Value position = arith::AddIOp::create(
           b, arith::MulIOp::create(b, axes[1], emitter.constant(2)),
           emitter.constant(half));
-      Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                           position, length);
+      Value exists =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position, length);
       // An odd length is completed with zeros (R10); never read beyond the end.
       Value last = arith::SubIOp::create(b, inputSize, emitter.constant(1));
       position = arith::MinUIOp::create(b, position, last);
       emitter.forEachChunk(features, [&](ElementIndex index) {
         index.axes = {row, position};
         Value element = emitter.evaluate(op.getInput(), index);
-        Value zero = arith::ConstantOp::create(
-            b, b.getZeroAttr(element.getType()));
+        Value zero =
+            arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
         element = arith::SelectOp::create(b, exists, element, zero);
         index.axes = {row, axes[1]};
-        index.features.back() =
-            arith::AddIOp::create(b, index.features.back(),
-                                  emitter.constant(half * features.back()));
+        index.features.back() = arith::AddIOp::create(
+            b, index.features.back(), emitter.constant(half * features.back()));
         emitter.store(out, index, element);
       });
     }
@@ -351,15 +352,15 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
   int64_t channels = weight[1], width = weight[2];
   SmallVector<Value> sizes(getAxisSizes(op.getResult()));
   Value inputSize = getAxisSizes(op.getInput())[1];
-  Buffer windows = allocate(
-      getValueType(2, {channels, width}, builder.getF32Type()), sizes);
+  Buffer windows =
+      allocate(getValueType(2, {channels, width}, builder.getF32Type()), sizes);
   SmallVector<Value> places(sizes);
   places.append({constant(channels), constant(width)});
   forEach(places, [&](ArrayRef<Value> at) {
     Value row = at[0], zero = constant(0);
-    Value length = arith::IndexCastOp::create(
-        builder, builder.getIndexType(),
-        evaluate(op.getLengths(), {.axes = {row}}));
+    Value length =
+        arith::IndexCastOp::create(builder, builder.getIndexType(),
+                                   evaluate(op.getLengths(), {.axes = {row}}));
     // position + before >= 0 where the window begins `before` positions early.
     Value before = constant((width - 1) / 2);
     Value shifted = arith::AddIOp::create(
@@ -381,8 +382,27 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
     store(windows, {.axes = {row, at[1]}, .features = {at[2], at[3]}},
           arith::SelectOp::create(builder, exists, element, constantF32(0)));
   });
-  return emitProduct(op, windows, sizes, channels * width, op.getWeight(),
-                     op.getBias(), weight[0], destination);
+  if (failed(emitProduct(op, windows, sizes, channels * width, op.getWeight(),
+                         op.getBias(), weight[0], destination)))
+    return failure();
+  // The product gave padding positions the bias.
+  forEach(sizes, [&](ArrayRef<Value> at) {
+    Value length = arith::IndexCastOp::create(
+        builder, builder.getIndexType(),
+        evaluate(op.getLengths(), {.axes = {at[0]}}));
+    Value resultLength =
+        arith::CeilDivUIOp::create(builder, length, constant(op.getStride()));
+    Value padding = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
+                                          at[1], resultLength);
+    auto branch = scf::IfOp::create(builder, padding, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    forEachChunk(weight.take_front(), [&](ElementIndex index) {
+      index.axes.assign(at.begin(), at.end());
+      store(destination, index, splat(constantF32(0)));
+    });
+  });
+  return success();
 }
 
 LogicalResult Emitter::emitKernel(Operation *op) {
@@ -397,7 +417,8 @@ LogicalResult Emitter::emitKernel(Operation *op) {
   if (op->getNumResults() != 1 ||
       !isa<LinearOp, DotOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
            LayerNormOp, RmsNormOp, MeanOp, PairsOp, Conv1dOp>(op))
-    return op->emitError("expected an operation that has a CPU kernel, but got '")
+    return op->emitError(
+               "expected an operation that has a CPU kernel, but got '")
            << op->getName() << "'";
   Value result = op->getResult(0);
   Buffer buffer = buffers.lookup(result);
@@ -469,8 +490,8 @@ LogicalResult Emitter::emitScan(ScanOp op) {
       if (!op.getReverse())
         return step;
       Value last = lastTruePosition(op.getLengths(), row);
-      Value within = arith::CmpIOp::create(
-          builder, arith::CmpIPredicate::ule, step, last);
+      Value within =
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, step, last);
       Value mirrored = arith::SubIOp::create(builder, last, step);
       return arith::SelectOp::create(builder, within, mirrored, constant(0));
     };
@@ -498,7 +519,8 @@ LogicalResult Emitter::emitScan(ScanOp op) {
           evaluate(op.getLengths(), {.axes = {row}, .features = {}}));
       Value active = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                            step, length);
-      auto branch = scf::IfOp::create(builder, active, /*withElseRegion=*/false);
+      auto branch =
+          scf::IfOp::create(builder, active, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(branch.thenBlock());
       Value position = positionOf(row);

@@ -29,7 +29,8 @@ attn::createHostMachine(std::string &error) {
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::InitializeNativeTargetAsmParser();
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return nullptr;
   std::string features;
@@ -42,8 +43,8 @@ attn::createHostMachine(std::string &error) {
   options.FunctionSections = true;
   options.DataSections = true;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, llvm::sys::getHostCPUName(), features, options,
-      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, llvm::sys::getHostCPUName(), features, options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// Adds the weights file as data, without reading it into the compiler.
@@ -111,24 +112,25 @@ static void addCompiledModel(llvm::Module &module,
   compiled->setVisibility(llvm::GlobalValue::HiddenVisibility);
 
   auto *type = llvm::FunctionType::get(pointer, false);
-  llvm::FunctionCallee api = module.getOrInsertFunction("attn_runtime_api", type);
+  llvm::FunctionCallee api =
+      module.getOrInsertFunction("attn_runtime_api", type);
   cast<llvm::Function>(api.getCallee())
       ->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  auto *exported = llvm::Function::Create(
-      type, llvm::GlobalValue::ExternalLinkage,
-      "attn_model_" + contents.modelName, module);
+  auto *exported =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                             "attn_model_" + contents.modelName, module);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", exported));
   b.CreateRet(b.CreateCall(api));
 }
 
-std::unique_ptr<llvm::Module>
-attn::translateLibrary(ModuleOp module, const LibraryContents &contents,
-                       llvm::TargetMachine &machine,
-                       llvm::LLVMContext &context) {
+std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
+                                              const LibraryContents *contents,
+                                              llvm::TargetMachine &machine,
+                                              llvm::LLVMContext &context) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  std::unique_ptr<llvm::Module> translated =
-      translateModuleToLLVMIR(module, context, contents.modelName);
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(
+      module, context, contents ? contents->modelName : "attn");
   if (!translated)
     return nullptr;
   translated->setTargetTriple(machine.getTargetTriple());
@@ -138,7 +140,8 @@ attn::translateLibrary(ModuleOp module, const LibraryContents &contents,
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
   }
-  addCompiledModel(*translated, contents);
+  if (contents)
+    addCompiledModel(*translated, *contents);
 
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -159,9 +162,8 @@ bool attn::emitCode(llvm::Module &module, llvm::TargetMachine &machine,
                     llvm::raw_pwrite_stream &output, bool assembly) {
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, output, nullptr,
-                                  assembly
-                                      ? llvm::CodeGenFileType::AssemblyFile
-                                      : llvm::CodeGenFileType::ObjectFile))
+                                  assembly ? llvm::CodeGenFileType::AssemblyFile
+                                           : llvm::CodeGenFileType::ObjectFile))
     return false;
   passes.run(module);
   return true;

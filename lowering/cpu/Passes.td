@@ -26,14 +26,14 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     (R13, R21). A read goes through the memory twice, once for the scores and
     once for the context, and skips what is not readable.
 
-    A function of attn operations becomes one over memrefs, its results as
+    A function of tensors becomes one over memrefs, its results as
     further arguments.
 
     Expects reads to be fused and recurrences to be expanded.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }

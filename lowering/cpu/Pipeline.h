@@ -44,12 +44,14 @@ struct LibraryContents {
 /// A machine for the host's processor.
 std::unique_ptr<llvm::TargetMachine> createHostMachine(std::string &error);
 
-/// Translates `module` (LLVM dialect) for `machine`, adds the table of
-/// runtime/compiled_model.h and the library's one exported function, and
-/// optimises. Null after a diagnostic.
-std::unique_ptr<llvm::Module>
-translateLibrary(ModuleOp module, const LibraryContents &contents,
-                 llvm::TargetMachine &machine, llvm::LLVMContext &context);
+/// Translates `module` (LLVM dialect) for `machine` and optimises. With
+/// `contents` it becomes a library: it gets the table of
+/// runtime/compiled_model.h and the one exported function. Null after a
+/// diagnostic.
+std::unique_ptr<llvm::Module> translate(ModuleOp module,
+                                        const LibraryContents *contents,
+                                        llvm::TargetMachine &machine,
+                                        llvm::LLVMContext &context);
 
 /// Writes the code of `module` as an object or as assembly.
 bool emitCode(llvm::Module &module, llvm::TargetMachine &machine,

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A program is straight-line code at its top level, so the life of a buffer is
-// the span between its allocation and the last top-level operation that touches it. Buffers
-// of equal size whose lives do not meet share a place.
+// the span between its allocation and the last top-level operation that touches
+// it. Buffers of equal size whose lives do not meet share a place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,8 +123,10 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
       ++numExtents;
     Type index = moduleBuilder.getIndexType();
     auto sizing = func::FuncOp::create(
-        moduleBuilder, program.getLoc(), (program.getSymName() + "_workspace").str(),
-        moduleBuilder.getFunctionType(SmallVector<Type>(numExtents, index), {index}));
+        moduleBuilder, program.getLoc(),
+        (program.getSymName() + "_workspace").str(),
+        moduleBuilder.getFunctionType(SmallVector<Type>(numExtents, index),
+                                      {index}));
     Block *sizingBlock = sizing.addEntryBlock();
     auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), sizingBlock);
     IRMapping mapping;
@@ -151,9 +153,10 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     // In the program, a place begins where the one before it ends.
     Value end;
     for (auto [index, place] : llvm::enumerate(places)) {
-      memref::AllocOp first = *llvm::find_if(allocs, [&](memref::AllocOp alloc) {
-        return placeOf[alloc] == index;
-      });
+      memref::AllocOp first =
+          *llvm::find_if(allocs, [&](memref::AllocOp alloc) {
+            return placeOf[alloc] == index;
+          });
       ImplicitLocOpBuilder at(first.getLoc(), first);
       place.offset = end ? end : arith::ConstantIndexOp::create(at, 0);
       end = arith::AddIOp::create(at, place.offset,

@@ -7,8 +7,9 @@
 //
 // One function multiplies all products of a library. Weights are packed in
 // blocks of 16 outputs, so that a step over the inputs reads one vector of
-// weights and one number per row. Each element is a chain of fused multiply-adds
-// in the order of the inputs, whatever the number of rows is (R13).
+// weights and one number per row. Each element is a chain of fused
+// multiply-adds in the order of the inputs, whatever the number of rows is
+// (R13).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "dialect/Axes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,10 +51,12 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
   auto function = func::FuncOp::create(
       moduleBuilder, module.getLoc(), name,
       FunctionType::get(context, {matrix, packed, vector, matrix}, {}));
-  function.setPrivate();
+  function->setAttr("llvm.linkage",
+                    LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
   // Inlining it into every product would multiply the code for nothing.
-  function->setAttr("passthrough",
-                    ArrayAttr::get(context, StringAttr::get(context, "noinline")));
+  function->setAttr(
+      "passthrough",
+      ArrayAttr::get(context, StringAttr::get(context, "noinline")));
   Block *entry = function.addEntryBlock();
   Value rows = entry->getArgument(0), weights = entry->getArgument(1),
         bias = entry->getArgument(2), results = entry->getArgument(3);
@@ -69,8 +73,8 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
   Value tile = emitter.constant(rowsPerTile);
   Value rest = arith::RemUIOp::create(b, numRows, tile);
   Value full = arith::SubIOp::create(b, numRows, rest);
-  Value hasBias = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
-                                        dim(bias, 0), zero);
+  Value hasBias =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, dim(bias, 0), zero);
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
 
   emitter.forEach(numBlocks, [&](Value block) {
@@ -83,9 +87,9 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(withBias.thenBlock());
-      scf::YieldOp::create(b, ValueRange{vector::MaskedLoadOp::create(
-                                  b, lanes, bias, ValueRange{firstOutput}, mask,
-                                  none)});
+      scf::YieldOp::create(
+          b, ValueRange{vector::MaskedLoadOp::create(
+                 b, lanes, bias, ValueRange{firstOutput}, mask, none)});
       b.setInsertionPointToStart(withBias.elseBlock());
       scf::YieldOp::create(b, none);
     }
@@ -107,8 +111,8 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
                                               ValueRange{block, k, zero});
         SmallVector<Value> sums;
         for (int64_t i = 0; i < count; ++i) {
-          Value x = memref::LoadOp::create(b, rows,
-                                           ValueRange{rowIndices[i], k});
+          Value x =
+              memref::LoadOp::create(b, rows, ValueRange{rowIndices[i], k});
           sums.push_back(math::FmaOp::create(b, emitter.splat(x), weight,
                                              loop.getRegionIterArg(i)));
         }
@@ -129,8 +133,8 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
     SmallVector<int64_t> cases;
     for (int64_t count = 1; count < rowsPerTile; ++count)
       cases.push_back(count);
-    auto remainder = scf::IndexSwitchOp::create(b, TypeRange{}, rest, cases,
-                                                cases.size());
+    auto remainder =
+        scf::IndexSwitchOp::create(b, TypeRange{}, rest, cases, cases.size());
     OpBuilder::InsertionGuard guard(b);
     for (auto [region, count] : llvm::zip(remainder.getCaseRegions(), cases)) {
       b.setInsertionPointToStart(&region.emplaceBlock());
@@ -186,7 +190,8 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
   } else {
     // No bias: a vector of no elements.
     bias = memref::ReinterpretCastOp::create(
-        builder, MemRefType::get({0}, f32), destination, builder.getIndexAttr(0),
+        builder, MemRefType::get({0}, f32), destination,
+        builder.getIndexAttr(0),
         ArrayRef<OpFoldResult>{builder.getIndexAttr(0)},
         ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
   }

@@ -7,9 +7,10 @@
 //
 // For every row and query: the scores of the memory positions below the length
 // (-inf where masked), the weights of each head from its scores, then the sum
-// over the readable positions. Besides the results there is one row of scores and
-// one of weights; what a region computes for a pair stays in registers or in a
-// buffer for one pair. Nothing is read from a position that is masked (R2).
+// over the readable positions. Besides the results there is one row of scores
+// and one of weights; what a region computes for a pair stays in registers or
+// in a buffer for one pair. Nothing is read from a position that is masked
+// (R2).
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,8 +97,8 @@ private:
   Buffer scores, weights; ///< [heads, memory positions], of the current query.
   Value keySize;          ///< The longest memory.
 
-  Value row, source, query;   ///< Where the current query stands.
-  Value length;               ///< Of its memory.
+  Value row, source, query; ///< Where the current query stands.
+  Value length;             ///< Of its memory.
   Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
 };
 
@@ -123,15 +124,17 @@ Value ReadEmitter::reduceKeys(
   return emitter.reduce(
       length, std::nullopt, neutral,
       [&](Value start, Value mask, Value acc) {
-        return body({.axes = {}, .features = {head, start}, .isVector = true,
+        return body({.axes = {},
+                     .features = {head, start},
+                     .isVector = true,
                      .mask = mask},
                     acc);
       },
       combine);
 }
 
-void ReadEmitter::forEachKeyChunk(
-    const std::function<void(ElementIndex)> &body, Value head) {
+void ReadEmitter::forEachKeyChunk(const std::function<void(ElementIndex)> &body,
+                                  Value head) {
   Value step = emitter.constant(numLanes);
   auto loop = scf::ForOp::create(b, emitter.constant(0), length, step);
   OpBuilder::InsertionGuard guard(b);
@@ -284,12 +287,15 @@ void ReadEmitter::emitWeights(Value head) {
       head, emitter.constantF32(0),
       [&](ElementIndex keys, Value acc) -> Value {
         Value score = emitter.load(scores, keys);
-        Value e = math::ExpOp::create(b, arith::SubFOp::create(b, score, shift));
+        Value e =
+            math::ExpOp::create(b, arith::SubFOp::create(b, score, shift));
         e = arith::SelectOp::create(b, isReadable(score), e, zero);
         emitter.store(weights, keys, e);
         return arith::AddFOp::create(b, acc, e);
       },
-      [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
+      [&](Value x, Value y) -> Value {
+        return arith::AddFOp::create(b, x, y);
+      });
   Value divisor = emitter.splat(sum);
   forEachKeyChunk(
       [&](ElementIndex keys) {
@@ -316,11 +322,11 @@ LogicalResult ReadEmitter::emitFactors() {
       auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      Value element = emitter.evaluate(
-          factor, {.axes = {}, .features = delinearize(head)});
-      emitter.store(weights, place,
-                    arith::MulFOp::create(b, emitter.load(weights, place),
-                                          element));
+      Value element =
+          emitter.evaluate(factor, {.axes = {}, .features = delinearize(head)});
+      emitter.store(
+          weights, place,
+          arith::MulFOp::create(b, emitter.load(weights, place), element));
     });
   });
   return emitted;
@@ -332,12 +338,14 @@ void ReadEmitter::emitWeightsResult(ArrayRef<Value> place) {
     Value within =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, length);
     forEachHead([&](Value head) {
-      auto weight = scf::IfOp::create(b, TypeRange{b.getF32Type()}, within, true);
+      auto weight =
+          scf::IfOp::create(b, TypeRange{b.getF32Type()}, within, true);
       {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(weight.thenBlock());
-        scf::YieldOp::create(b, ValueRange{emitter.load(
-                                    weights, {.axes = {}, .features = {head, key}})});
+        scf::YieldOp::create(
+            b, ValueRange{emitter.load(weights,
+                                       {.axes = {}, .features = {head, key}})});
         b.setInsertionPointToStart(weight.elseBlock());
         scf::YieldOp::create(b, ValueRange{emitter.constantF32(0)});
       }
@@ -357,11 +365,12 @@ LogicalResult ReadEmitter::emitContexts(ArrayRef<Value> place) {
     return index;
   };
   for (Value context : op.getContexts())
-    emitter.forEachChunk(getFeatures(context.getType()), [&](ElementIndex index) {
-      Value zero = emitter.constantF32(0);
-      emitter.store(emitter.lookupBuffer(context), at(index),
-                    index.isVector ? emitter.splat(zero) : zero);
-    });
+    emitter.forEachChunk(
+        getFeatures(context.getType()), [&](ElementIndex index) {
+          Value zero = emitter.constantF32(0);
+          emitter.store(emitter.lookupBuffer(context), at(index),
+                        index.isVector ? emitter.splat(zero) : zero);
+        });
   emitter.forEach(length, [&](Value key) {
     if (failed(enterRegion(op.getSummand(), key))) {
       emitted = failure();
@@ -412,7 +421,8 @@ LogicalResult ReadEmitter::emit() {
   numHeads = getNumFeatureElements(score.getType());
 
   for (auto [index, input] : llvm::enumerate(op.getInputs())) {
-    if (!keySize && op.getIndexingMap(index).isFunctionOfDim(PairOpInterface::Key))
+    if (!keySize &&
+        op.getIndexingMap(index).isFunctionOfDim(PairOpInterface::Key))
       keySize = emitter.getAxisSizes(input)[1];
   }
   for (Value result : op->getResults()) {
@@ -420,7 +430,8 @@ LogicalResult ReadEmitter::emit() {
     if (!emitter.lookupBuffer(result))
       emitter.setBuffer(result, emitter.allocate(result.getType(), sizes));
   }
-  auto scratch = MemRefType::get({numHeads, ShapedType::kDynamic}, b.getF32Type());
+  auto scratch =
+      MemRefType::get({numHeads, ShapedType::kDynamic}, b.getF32Type());
   scores = emitter.allocateBuffer(scratch, keySize);
   weights = emitter.allocateBuffer(scratch, keySize);
 
@@ -436,6 +447,10 @@ LogicalResult ReadEmitter::emit() {
     if (query) {
       queryPosition = toI32(query);
       queryLength = perRow(op.getQueryLengths(), row);
+      // A padding query reads nothing.
+      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           queryPosition, queryLength);
+      length = arith::SelectOp::create(b, within, length, emitter.constant(0));
     } else if (op.getQueryPositions()) {
       // The step at position t belongs to a text of t + 1 words so far.
       queryPosition = perRow(op.getQueryPositions(), row);
@@ -450,4 +465,6 @@ LogicalResult ReadEmitter::emit() {
   return emitted;
 }
 
-LogicalResult Emitter::emitRead(ReadOp op) { return ReadEmitter(*this, op).emit(); }
+LogicalResult Emitter::emitRead(ReadOp op) {
+  return ReadEmitter(*this, op).emit();
+}

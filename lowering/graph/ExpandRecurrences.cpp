@@ -36,7 +36,8 @@ public:
   Value linear(Value input, Value weight, Value bias) {
     return LinearOp::create(
         builder,
-        withFeatures(input.getType(), getFeatures(weight.getType()).take_front()),
+        withFeatures(input.getType(),
+                     getFeatures(weight.getType()).take_front()),
         input, weight, bias);
   }
 
@@ -58,12 +59,14 @@ public:
 
   /// 1, in the type of `like`.
   Value one(Value like) {
-    Value scalar = arith::ConstantOp::create(builder, builder.getF32FloatAttr(1));
+    Value scalar =
+        arith::ConstantOp::create(builder, builder.getF32FloatAttr(1));
     return BroadcastOp::create(builder, like.getType(), scalar, like);
   }
 
   /// `x` is weight_ih * input + bias_ih, all gates.
-  Value gru(Value x, Value hidden, Value weightHh, Value biasHh, GruReset reset) {
+  Value gru(Value x, Value hidden, Value weightHh, Value biasHh,
+            GruReset reset) {
     int64_t size = getFeatures(hidden.getType()).front();
     Value r, z, n;
     if (reset == GruReset::After) {
@@ -84,8 +87,8 @@ public:
     return add(mul(sub(one(z), z), n), mul(z, hidden));
   }
 
-  std::pair<Value, Value> lstm(Value x, Value hidden, Value cell, Value weightHh,
-                               Value biasHh) {
+  std::pair<Value, Value> lstm(Value x, Value hidden, Value cell,
+                               Value weightHh, Value biasHh) {
     int64_t size = getFeatures(hidden.getType()).front();
     Value gates = add(x, linear(hidden, weightHh, biasHh));
     Value i = sigmoid(gate(gates, 0, size)), f = sigmoid(gate(gates, 1, size));
@@ -102,8 +105,9 @@ private:
   ImplicitLocOpBuilder &builder;
 };
 
-/// Replaces the layer `op` by a scan over the products of its input. `writeCell`
-/// gets the products and the states at one position and gives the new states.
+/// Replaces the layer `op` by a scan over the products of its input.
+/// `writeCell` gets the products and the states at one position and gives the
+/// new states.
 template <typename LayerOp, typename WriteCell>
 void expandLayer(LayerOp op, WriteCell writeCell) {
   ImplicitLocOpBuilder builder(op.getLoc(), op);
@@ -124,7 +128,8 @@ void expandLayer(LayerOp op, WriteCell writeCell) {
   op.erase();
 }
 
-struct ExpandRecurrences : attn::impl::ExpandRecurrencesBase<ExpandRecurrences> {
+struct ExpandRecurrences
+    : attn::impl::ExpandRecurrencesBase<ExpandRecurrences> {
   using ExpandRecurrencesBase::ExpandRecurrencesBase;
 
   void runOnOperation() override {
@@ -158,17 +163,19 @@ struct ExpandRecurrences : attn::impl::ExpandRecurrencesBase<ExpandRecurrences> 
     ImplicitLocOpBuilder builder(op->getLoc(), op);
     CellWriter write(builder);
     if (auto cell = dyn_cast<GruCellOp>(op)) {
-      Value x = write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
+      Value x =
+          write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
       cell.replaceAllUsesWith(write.gru(x, cell.getHidden(), cell.getWeightHh(),
                                         cell.getBiasHh(), cell.getReset()));
     } else if (auto cell = dyn_cast<LstmCellOp>(op)) {
-      Value x = write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
-      auto [hidden, newCell] =
-          write.lstm(x, cell.getHidden(), cell.getCell(), cell.getWeightHh(),
-                     cell.getBiasHh());
+      Value x =
+          write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
+      auto [hidden, newCell] = write.lstm(x, cell.getHidden(), cell.getCell(),
+                                          cell.getWeightHh(), cell.getBiasHh());
       cell.replaceAllUsesWith(ValueRange{hidden, newCell});
     } else if (auto cell = dyn_cast<RnnCellOp>(op)) {
-      Value x = write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
+      Value x =
+          write.linear(cell.getInput(), cell.getWeightIh(), cell.getBiasIh());
       cell.replaceAllUsesWith(
           write.rnn(x, cell.getHidden(), cell.getWeightHh(), cell.getBiasHh()));
     }

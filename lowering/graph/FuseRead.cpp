@@ -82,8 +82,7 @@ static std::optional<UnfusedRead> matchRead(NormalizeOp normalize) {
         read.sums.push_back(sum);
   if (read.sums.empty())
     return std::nullopt;
-  llvm::sort(read.sums,
-             [](SumOp a, SumOp b) { return a->isBeforeInBlock(b); });
+  llvm::sort(read.sums, [](SumOp a, SumOp b) { return a->isBeforeInBlock(b); });
   for (Operation *user : normalize.getReadable().getUsers())
     if (user != read.factor && !llvm::is_contained(read.sums, user))
       return std::nullopt;
@@ -116,7 +115,8 @@ static bool fuse(UnfusedRead read) {
     for (Operation *user : result.getUsers()) {
       if (llvm::is_contained(ops, user))
         continue;
-      Operation *ancestor = read.normalize->getBlock()->findAncestorOpInBlock(*user);
+      Operation *ancestor =
+          read.normalize->getBlock()->findAncestorOpInBlock(*user);
       if (ancestor->isBeforeInBlock(place))
         place = ancestor;
     }
@@ -133,9 +133,9 @@ static bool fuse(UnfusedRead read) {
     for (auto [index, input] : llvm::enumerate(op.getInputs()))
       inputs.add(input, op.getIndexingMap(index));
 
-  bool wantsWeights = llvm::any_of(
-      read.getWeights().getUsers(),
-      [](Operation *user) { return !isa<SumOp>(user); });
+  bool wantsWeights =
+      llvm::any_of(read.getWeights().getUsers(),
+                   [](Operation *user) { return !isa<SumOp>(user); });
   bool wantsValid = !read.normalize.getValid().use_empty();
   SmallVector<Type> contextTypes;
   for (SumOp sum : read.sums)
@@ -144,14 +144,14 @@ static bool fuse(UnfusedRead read) {
   SmallVector<Location> locations = {read.normalize.getLoc()};
   for (PairOpInterface op : ops)
     locations.push_back(op->getLoc());
-  auto fused = ReadOp::create(
-      builder, builder.getFusedLoc(locations), contextTypes,
-      wantsWeights ? read.getWeights().getType() : Type(),
-      wantsValid ? read.normalize.getValid().getType() : Type(),
-      read.normalize.getNormalizerAttr(), inputs.getValues(),
-      inputs.getMaps(context), read.normalize.getLengths(),
-      read.normalize.getRows(), read.normalize.getQueryLengths(),
-      read.score.getQueryPositions());
+  auto fused =
+      ReadOp::create(builder, builder.getFusedLoc(locations), contextTypes,
+                     wantsWeights ? read.getWeights().getType() : Type(),
+                     wantsValid ? read.normalize.getValid().getType() : Type(),
+                     read.normalize.getNormalizerAttr(), inputs.getValues(),
+                     inputs.getMaps(context), read.normalize.getLengths(),
+                     read.normalize.getRows(), read.normalize.getQueryLengths(),
+                     read.score.getQueryPositions());
   cloneRegionOver(read.score, read.score.getBody(), fused.getScore(), inputs);
   if (read.mask)
     cloneRegionOver(read.mask, read.mask.getBody(), fused.getMask(), inputs);
@@ -168,8 +168,8 @@ static bool fuse(UnfusedRead read) {
     cloneRegionOver(sum, sum.getBody(), scratch, inputs);
     Operation *yield = summands.getTerminator();
     SmallVector<Value> yielded(yield->getOperands());
-    for (auto [from, to] : llvm::zip(scratch.front().getArguments(),
-                                     summands.getArguments()))
+    for (auto [from, to] :
+         llvm::zip(scratch.front().getArguments(), summands.getArguments()))
       from.replaceAllUsesWith(to);
     Operation *added = scratch.front().getTerminator();
     llvm::append_range(yielded, added->getOperands());

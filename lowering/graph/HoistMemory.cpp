@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// First moves what one side of a pair determines out of pair regions, then moves
-// what a decoder step computes from the encoder's memory alone into the encoder.
-// Both follow from dependence: no operation or spec is known by name.
+// First moves what one side of a pair determines out of pair regions, then
+// moves what a decoder step computes from the encoder's memory alone into the
+// encoder. Both follow from dependence: no operation or spec is known by name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,8 @@ public:
     classify();
   }
 
-  /// Moves what can be moved; returns the new inputs, already in use in the region.
+  /// Moves what can be moved; returns the new inputs, already in use in the
+  /// region.
   void run(PairInputList &inputs, SmallVectorImpl<BlockArgument> &added);
 
 private:
@@ -173,9 +174,8 @@ bool RegionHoister::canLift(Value value, unsigned numAxes) {
   if (auto norm = dyn_cast<RmsNormOp>(definition))
     if (!isConstant(norm.getWeight()))
       return false;
-  return llvm::all_of(definition->getOperands(), [&](Value operand) {
-    return canLift(operand, numAxes);
-  });
+  return llvm::all_of(definition->getOperands(),
+                      [&](Value operand) { return canLift(operand, numAxes); });
 }
 
 Value RegionHoister::findLike(unsigned numAxes, Sides value) {
@@ -221,9 +221,9 @@ Value RegionHoister::liftPosition(BlockArgument argument, unsigned numAxes) {
       return {};
     // The step at position t belongs to a text of t + 1 words so far.
     Value one = arith::ConstantIntOp::create(builder, location, 1, 32);
-    Value ones = BroadcastOp::create(builder, location,
-                                     op.getQueryPositions().getType(), one,
-                                     op.getQueryPositions());
+    Value ones =
+        BroadcastOp::create(builder, location, op.getQueryPositions().getType(),
+                            one, op.getQueryPositions());
     return arith::AddIOp::create(builder, location, op.getQueryPositions(),
                                  ones);
   }
@@ -270,8 +270,7 @@ Value RegionHoister::lift(Value value, unsigned numAxes) {
   if (auto dot = dyn_cast<DotOp>(definition); dot && !constant) {
     for (auto [fixed, moving] : {std::pair(dot.getLhs(), dot.getRhs()),
                                  std::pair(dot.getRhs(), dot.getLhs())})
-      if (sides[fixed].isConstant() &&
-          getFeatures(fixed.getType()).size() == 1)
+      if (sides[fixed].isConstant() && getFeatures(fixed.getType()).size() == 1)
         return lifted[value] = LinearOp::create(
                    builder, location,
                    getValueType(axes, {}, builder.getF32Type()),
@@ -346,9 +345,9 @@ void RegionHoister::run(PairInputList &inputs,
       dims = numAxes == 2 ? SmallVector<Dim>{Dim::Row, Dim::Query}
                           : SmallVector<Dim>{Dim::Row};
     inputs.add(moved, getPairMap(op->getContext(), dims));
-    BlockArgument argument = block.insertArgument(
-        block.getNumArguments() - NumPositionArguments, value.getType(),
-        value.getLoc());
+    BlockArgument argument =
+        block.insertArgument(block.getNumArguments() - NumPositionArguments,
+                             value.getType(), value.getLoc());
     sides[argument] = target;
     hoisted[argument] = moved;
     value.replaceAllUsesWith(argument);
@@ -395,8 +394,8 @@ static void hoistFromPairs(PairOpInterface op) {
 
 namespace {
 
-/// Moves computations of a decoder that need only the encoder's memory to the end of the
-/// encoder.
+/// Moves computations of a decoder that need only the encoder's memory to the
+/// end of the encoder.
 class StepHoister {
 public:
   StepHoister(EncoderOp encoder, DecoderOp decoder)
@@ -500,9 +499,10 @@ std::string StepHoister::nameFor(Value value) {
   }
   std::string name = base;
   for (unsigned suffix = 1;
-       llvm::any_of(decoder.getMemories(), [&](Attribute attribute) {
-         return cast<StringAttr>(attribute).getValue() == name;
-       });
+       llvm::any_of(decoder.getMemories(),
+                    [&](Attribute attribute) {
+                      return cast<StringAttr>(attribute).getValue() == name;
+                    });
        ++suffix)
     name = base + "." + std::to_string(suffix);
   return name;
@@ -523,7 +523,8 @@ void StepHoister::run() {
       if (getOrigin(result) != Origin::Memory || !getAxis(result))
         continue;
       bool leaves = llvm::any_of(result.getUsers(), [&](Operation *user) {
-        return user->getNumResults() == 0 || user->getBlock() != op.getBlock() ||
+        return user->getNumResults() == 0 ||
+               user->getBlock() != op.getBlock() ||
                getOrigin(user->getResult(0)) == Origin::Step;
       });
       if (leaves)

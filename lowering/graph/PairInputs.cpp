@@ -43,14 +43,18 @@ void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
   Block &source = from.front();
   Block *block = new Block();
   to.push_back(block);
-  for (Type type : inputs.getRegionArgumentTypes(context))
-    block->addArgument(type, op->getLoc());
+  // A slice has the name of its input.
+  SmallVector<Location> locations;
+  for (Value input : inputs.getValues())
+    locations.push_back(input.getLoc());
+  locations.append(NumPositionArguments, UnknownLoc::get(context));
+  block->addArguments(inputs.getRegionArgumentTypes(context), locations);
 
   IRMapping mapping;
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
-    mapping.map(source.getArgument(index),
-                block->getArgument(
-                    inputs.add(input, op.getIndexingMap(index))));
+    mapping.map(
+        source.getArgument(index),
+        block->getArgument(inputs.add(input, op.getIndexingMap(index))));
   for (unsigned i = 0; i < NumPositionArguments; ++i)
     mapping.map(getPositionArgument(source, PositionArgument(i)),
                 getPositionArgument(*block, PositionArgument(i)));

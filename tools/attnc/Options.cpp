@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 using namespace attnc;
+using mlir::attn::Emit;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("attnc options");
@@ -25,17 +26,36 @@ static cl::opt<std::string>
                  cl::value_desc("FILE"), cl::init("-"), cl::cat(category));
 static cl::opt<Emit> emitOption(
     "emit", cl::desc("What to write"),
-    cl::values(clEnumValN(Emit::Attn, "attn", "the model as attn IR"),
-               clEnumValN(Emit::Params, "params",
-                          "paths, shapes, types and foreign names of the "
-                          "parameters")),
-    cl::init(Emit::Attn), cl::cat(category));
+    cl::values(
+        clEnumValN(Emit::Lib, "lib",
+                   "a shared library, and a header beside it (default)"),
+        clEnumValN(Emit::Obj, "obj",
+                   "the object that the library is linked of"),
+        clEnumValN(Emit::Asm, "asm", "its assembly"),
+        clEnumValN(Emit::Llvm, "llvm", "its LLVM IR"),
+        clEnumValN(Emit::AttnFused, "attn-fused",
+                   "the model as attn IR, reads fused and memories hoisted"),
+        clEnumValN(Emit::Attn, "attn", "the model as attn IR"),
+        clEnumValN(Emit::Params, "params",
+                   "paths, shapes, types and foreign names of the "
+                   "parameters")),
+    cl::init(Emit::Lib), cl::cat(category));
+static cl::opt<std::string> weightsOption(
+    "weights",
+    cl::desc("The trained weights, which become part of the library; without "
+             "them the library gets them when it is opened"),
+    cl::value_desc("F.safetensors"), cl::cat(category));
+static cl::opt<std::string>
+    irFolderOption("print-ir-dir",
+                   cl::desc("A folder for the IR after every pass, numbered"),
+                   cl::value_desc("DIR"), cl::cat(category));
 static cl::list<std::string>
     vocabOption("vocab", cl::desc("The tokens of a vocabulary, one a line"),
                 cl::value_desc("NAME=FILE"), cl::cat(category));
 static cl::list<std::string>
-    dimOption("dim", cl::desc("The value of a dim, or the size of a vocabulary "
-                              "of which no tokens are given"),
+    dimOption("dim",
+              cl::desc("The value of a dim, or the size of a vocabulary "
+                       "of which no tokens are given"),
               cl::value_desc("NAME=N"), cl::cat(category));
 static cl::opt<std::string>
     namesOption("names",
@@ -77,6 +97,11 @@ Options attnc::parseOptions(int argc, char **argv) {
   options.output = outputOption;
   options.emit = emitOption;
   options.names = namesOption;
+  options.weights = weightsOption;
+  options.irFolder = irFolderOption;
+  if (options.output == "-" &&
+      (options.emit == Emit::Lib || options.emit == Emit::Obj))
+    usageError("expected -o FILE for what is not text");
   std::vector<std::string> seen;
   for (const std::string &text : vocabOption) {
     options.vocabularies.push_back(split("vocab", text, seen));

@@ -8,6 +8,8 @@
 #ifndef ATTNC_OPTIONS_H
 #define ATTNC_OPTIONS_H
 
+#include "tools/compile/Compile.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,17 +17,18 @@
 
 namespace attnc {
 
-/// What is written.
-enum class Emit { Attn, Params };
-
 /// The command line, read and checked.
 struct Options {
   std::string spec;
   /// The output; "-" for standard output.
   std::string output = "-";
-  Emit emit = Emit::Attn;
+  mlir::attn::Emit emit = mlir::attn::Emit::Lib;
   /// A file with a `names` block instead of the spec's, or empty.
   std::string names;
+  /// A safetensors file that becomes part of the library, or empty.
+  std::string weights;
+  /// A folder for the IR after every pass, or empty.
+  std::string irFolder;
   /// NAME=FILE and NAME=N.
   std::vector<std::pair<std::string, std::string>> vocabularies;
   std::vector<std::pair<std::string, int64_t>> dims;

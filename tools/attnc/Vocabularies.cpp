@@ -11,9 +11,11 @@
 
 using namespace mlir::attn::frontend;
 
-VocabularyLoader attnc::makeVocabularyLoader(const std::string &path) {
-  return [path](const VocabularyRequest &request,
-                std::vector<std::string> &problems)
+VocabularyLoader
+attnc::makeVocabularyLoader(const std::string &path,
+                            mlir::attn::VocabularyTokens &tokens) {
+  return [path, &tokens](const VocabularyRequest &request,
+                         std::vector<std::string> &problems)
              -> std::optional<VocabularyContents> {
     ::attn::MarkNames names{request.start, request.end, request.unknown,
                             request.padding};
@@ -21,6 +23,7 @@ VocabularyLoader attnc::makeVocabularyLoader(const std::string &path) {
         path, request.name, names, request.addUnknown, problems);
     if (!vocabulary)
       return std::nullopt;
+    tokens[request.name] = vocabulary->tokens();
     const ::attn::Marks &marks = vocabulary->marks();
     return VocabularyContents{vocabulary->tokens(), marks.start, marks.end,
                               marks.unknown, marks.padding};

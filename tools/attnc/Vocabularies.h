@@ -9,12 +9,15 @@
 #define ATTNC_VOCABULARIES_H
 
 #include "frontend/Frontend.h"
+#include "lowering/cpu/Description.h"
 
 namespace attnc {
 
-/// Reads a vocabulary of a spec from a file, by the rules of the runtime.
+/// Reads a vocabulary of a spec from a file, by the rules of the runtime, and
+/// keeps its tokens in `tokens`, which outlives the loader.
 mlir::attn::frontend::VocabularyLoader
-makeVocabularyLoader(const std::string &path);
+makeVocabularyLoader(const std::string &path,
+                     mlir::attn::VocabularyTokens &tokens);
 
 } // namespace attnc
 

@@ -10,6 +10,7 @@
 #include "Vocabularies.h"
 
 #include "frontend/Frontend.h"
+#include "tools/compile/Compile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -17,39 +18,33 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace attnc;
-
-static int fail(const llvm::Twine &message) {
-  llvm::WithColor::error(llvm::errs(), "attnc") << message << '\n';
-  return 1;
-}
 
 /// Adds a file to the source manager; 0 after an error.
 static unsigned addFile(llvm::SourceMgr &sourceMgr, const std::string &path) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!file) {
-    fail("cannot read '" + path + "': " + file.getError().message());
+    mlir::attn::printError("expected to read '" + path +
+                           "', but got: " + file.getError().message());
     return 0;
   }
   return sourceMgr.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
 }
 
-/// Writes all of the text or, after an error, nothing.
-static int write(const std::string &path, llvm::StringRef text) {
-  if (path == "-") {
-    llvm::outs() << text;
-    return 0;
-  }
-  if (llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-        os << text;
-        return llvm::Error::success();
-      }))
-    return fail("cannot write '" + path +
-                "': " + llvm::toString(std::move(error)));
-  return 0;
+/// A library needs the words themselves, not only how many there are.
+static bool hasAllTokens(mlir::attn::ModelOp model,
+                         const mlir::attn::VocabularyTokens &tokens) {
+  bool all = true;
+  for (auto vocabulary : model.getBody().getOps<mlir::attn::VocabularyOp>())
+    if (!tokens.contains(vocabulary.getSymName())) {
+      mlir::attn::printError(
+          "expected --vocab " + vocabulary.getSymName() +
+          "=FILE for the library, but only its size is known");
+      all = false;
+    }
+  return all;
 }
 
 int main(int argc, char **argv) {
@@ -66,26 +61,35 @@ int main(int argc, char **argv) {
   }
   for (auto &[name, value] : options.dims)
     frontendOptions.sizes[name] = value;
+  mlir::attn::VocabularyTokens tokens;
   for (auto &[name, path] : options.vocabularies)
-    frontendOptions.vocabularies[name] = makeVocabularyLoader(path);
+    frontendOptions.vocabularies[name] = makeVocabularyLoader(path, tokens);
 
   mlir::MLIRContext context;
   mlir::SourceMgrDiagnosticHandler handler(sourceMgr, &context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::attn::frontend::importSpec(
-      sourceMgr, &context, frontendOptions);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::attn::frontend::importSpec(sourceMgr, &context, frontendOptions);
   if (!module)
     return 1;
 
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  switch (options.emit) {
-  case Emit::Attn:
-    module->print(os, mlir::OpPrintingFlags().printNameLocAsPrefix());
-    os << '\n';
-    break;
-  case Emit::Params:
+  if (options.emit == mlir::attn::Emit::Params) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
     printParameters(*module, os);
-    break;
+    return failed(mlir::attn::writeOutput(options.output, text));
   }
-  return write(options.output, text);
+  mlir::attn::ModelOp model = *module->getOps<mlir::attn::ModelOp>().begin();
+  if ((options.emit == mlir::attn::Emit::Lib ||
+       options.emit == mlir::attn::Emit::Obj) &&
+      !hasAllTokens(model, tokens))
+    return 1;
+  mlir::attn::CompileOptions compileOptions;
+  compileOptions.emit = options.emit;
+  compileOptions.output = options.output;
+  compileOptions.weights = options.weights;
+  compileOptions.irFolder = options.irFolder;
+  compileOptions.vocabularies = std::move(tokens);
+  compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(
+      argv[0], reinterpret_cast<void *>(&addFile));
+  return failed(mlir::attn::compile(*module, compileOptions));
 }

@@ -35,13 +35,13 @@ LogicalResult mlir::attn::writeOutput(StringRef path, StringRef contents) {
     return success();
   }
   // The file appears when it is whole.
-  if (llvm::Error error = llvm::writeToOutput(
-          path, [&](llvm::raw_ostream &out) -> llvm::Error {
+  if (llvm::Error error =
+          llvm::writeToOutput(path, [&](llvm::raw_ostream &out) -> llvm::Error {
             out << contents;
             return llvm::Error::success();
           })) {
-    printError("expected to write '" + path + "', but got: " +
-               llvm::toString(std::move(error)));
+    printError("expected to write '" + path +
+               "', but got: " + llvm::toString(std::move(error)));
     return failure();
   }
   return success();
@@ -74,7 +74,8 @@ static LogicalResult checkWeights(ModelOp model, StringRef path) {
   return success(problems.empty());
 }
 
-LogicalResult mlir::attn::compile(ModuleOp module, const CompileOptions &options) {
+LogicalResult mlir::attn::compile(ModuleOp module,
+                                  const CompileOptions &options) {
   MLIRContext *context = module.getContext();
   ModelOp model = *module.getOps<ModelOp>().begin();
   std::string name = model.getSymName().str();
@@ -92,7 +93,9 @@ LogicalResult mlir::attn::compile(ModuleOp module, const CompileOptions &options
   };
   auto print = [&]() -> LogicalResult {
     std::string text;
-    llvm::raw_string_ostream(text) << module << "\n";
+    llvm::raw_string_ostream out(text);
+    module->print(out, OpPrintingFlags().printNameLocAsPrefix());
+    out << "\n";
     return writeOutput(options.output, text);
   };
   if (options.emit == Emit::Attn)
@@ -127,7 +130,7 @@ LogicalResult mlir::attn::compile(ModuleOp module, const CompileOptions &options
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
-      translateLibrary(module, contents, *machine, llvmContext);
+      translate(module, &contents, *machine, llvmContext);
   if (!code)
     return failure();
 

@@ -30,14 +30,16 @@ public:
     if (pass->getArgument().empty())
       return;
     llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(
-        path, llvm::formatv("{0,0+2}-{1}.mlir", ++numPasses, pass->getArgument())
-                  .str());
+    llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", ++numPasses,
+                                                pass->getArgument())
+                                      .str());
     auto module = dyn_cast<ModuleOp>(op);
     if (!module)
       module = op->getParentOfType<ModuleOp>();
     std::string text;
-    llvm::raw_string_ostream(text) << module << "\n";
+    llvm::raw_string_ostream out(text);
+    module->print(out, OpPrintingFlags().printNameLocAsPrefix());
+    out << "\n";
     (void)writeOutput(path, text);
   }
 
@@ -51,8 +53,8 @@ LogicalResult IrFolder::create() {
   if (path.empty())
     return success();
   if (std::error_code error = llvm::sys::fs::create_directories(path)) {
-    printError("expected to make the folder '" + path + "', but got: " +
-               error.message());
+    printError("expected to make the folder '" + path +
+               "', but got: " + error.message());
     return failure();
   }
   return success();

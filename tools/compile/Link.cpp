@@ -35,9 +35,8 @@ static std::string makeHeader(StringRef modelName) {
   std::string guard = "ATTN_MODEL_" + modelName.upper() + "_H";
   std::string text(interfaceHeader, sizeof interfaceHeader);
   text += "\n#ifndef " + guard + "\n#define " + guard + "\n\n" +
-          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" +
-          "/* The model '" + modelName.str() +
-          "': the one function of its library. */\n" +
+          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" + "/* The model '" +
+          modelName.str() + "': the one function of its library. */\n" +
           "const attn_api *attn_model_" + modelName.str() + "(void);\n\n" +
           "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " + guard + " */\n";
   return text;
@@ -51,11 +50,12 @@ LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
                "' does not exist");
     return failure();
   }
-  llvm::SmallString<128> runtime(llvm::sys::path::parent_path(
-      llvm::sys::path::parent_path(compilerPath)));
+  llvm::SmallString<128> runtime(
+      llvm::sys::path::parent_path(llvm::sys::path::parent_path(compilerPath)));
   llvm::sys::path::append(runtime, "lib", "libattn_runtime.a");
   if (!llvm::sys::fs::exists(runtime)) {
-    printError("expected the runtime at '" + runtime + "', but it is not there");
+    printError("expected the runtime at '" + runtime +
+               "', but it is not there");
     return failure();
   }
   std::string linker = findLinker();
@@ -77,7 +77,8 @@ LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
   int descriptor;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(
           "attn", "o", descriptor, objectPath)) {
-    printError("expected to make a temporary file, but got: " + error.message());
+    printError("expected to make a temporary file, but got: " +
+               error.message());
     return failure();
   }
   {
@@ -85,28 +86,27 @@ LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
     out << object;
     out.close();
     if (out.has_error()) {
-      printError("expected to write '" + objectPath + "', but got: " +
-                 out.error().message());
+      printError("expected to write '" + objectPath +
+                 "', but got: " + out.error().message());
       out.clear_error();
       return failure();
     }
   }
   (void)llvm::sys::fs::createTemporaryFile("attn", "txt", messagesPath);
 
-  SmallVector<StringRef> arguments = {linker, "-shared", "-o", libraryPath,
-                                      objectPath, runtime,
-                                      // Nothing but libc and libm is needed.
-                                      "-static-libstdc++", "-static-libgcc",
-                                      "-Wl,--gc-sections",
-                                      "-Wl,--exclude-libs,ALL", "-s"};
+  SmallVector<StringRef> arguments = {
+      linker, "-shared", "-o", libraryPath, objectPath, runtime,
+      // Nothing but libc and libm is needed.
+      "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections",
+      "-Wl,--exclude-libs,ALL", "-s"};
   if (StringRef(linker).contains("clang"))
     arguments.push_back("-fuse-ld=lld");
 #ifdef ATTN_SANITIZE
   // The runtime beside this compiler is built with sanitizers.
   arguments.push_back("-fsanitize=address,undefined");
 #endif
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(messagesPath),
-                                          StringRef(messagesPath)};
+  std::optional<StringRef> redirects[] = {
+      StringRef(""), StringRef(messagesPath), StringRef(messagesPath)};
   int status =
       llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, redirects);
   if (status != 0) {

@@ -69,7 +69,7 @@ TEST(Cell, R12GateOrderOfGru) {
   double r = sigmoidOf(0.2 + 0.01 + 0.2 - 0.1);
   double z = sigmoidOf(0.4 + 0.02 + 0.25 - 0.2);
   double n = std::tanh(0.6 + 0.03 + r * (0.3 - 0.3));
-  EXPECT_NEAR(results[0].data[0], (1 - z) * n + z * 0.5, 1e-12);
+  EXPECT_NEAR(results[0].data[0], (1 - z) * n + z * 0.5, engineTolerance);
 }
 
 TEST(Cell, R12GateOrderOfLstm) {
@@ -93,8 +93,8 @@ TEST(Cell, R12GateOrderOfLstm) {
   double g = std::tanh(0.6 + 0.03 + 0.35 - 0.3);
   double o = sigmoidOf(0.8 + 0.04 + 0.4 - 0.4);
   double c = f * -0.7 + i * g;
-  EXPECT_NEAR(results[0].data[0], o * std::tanh(c), 1e-12);
-  EXPECT_NEAR(results[1].data[0], c, 1e-12);
+  EXPECT_NEAR(results[0].data[0], o * std::tanh(c), engineTolerance);
+  EXPECT_NEAR(results[1].data[0], c, engineTolerance);
 }
 
 constexpr const char *layerArguments =

@@ -28,13 +28,6 @@ Module::Module(const std::string &text) {
 
 ModelOp Module::model() { return *module->getOps<ModelOp>().begin(); }
 
-FailureOr<SmallVector<Tensor>> Module::tryEvaluate(ArrayRef<Tensor> arguments,
-                                                   Environment &environment) {
-  auto function = module->lookupSymbol<func::FuncOp>("f");
-  return reference::evaluate(function.getBody().front(), arguments,
-                             environment);
-}
-
 SmallVector<Tensor> Module::evaluate(ArrayRef<Tensor> arguments) {
   Environment environment;
   FailureOr<SmallVector<Tensor>> results = tryEvaluate(arguments, environment);

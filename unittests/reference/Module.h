@@ -22,6 +22,9 @@ namespace mlir::attn::reference {
 inline constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// How exactly the engine that runs the tests computes.
+extern const double engineTolerance;
+
 /// Parsed IR: functions or a model.
 class Module {
 public:

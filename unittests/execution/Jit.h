@@ -1,0 +1,39 @@
+//===- Jit.h - runs compiled code in a test -------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_UNITTESTS_EXECUTION_JIT_H
+#define ATTN_UNITTESTS_EXECUTION_JIT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir::attn {
+
+/// The machine code of a module, by the passes of a library.
+class Jit {
+public:
+  /// Compiles `module`, which is consumed. Null and a message on failure.
+  static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error);
+
+  /// The address of a function.
+  template <typename Function> Function *lookup(const std::string &name) {
+    llvm::Expected<llvm::orc::ExecutorAddr> address = jit->lookup(name);
+    if (!address)
+      llvm::report_fatal_error(address.takeError());
+    return address->toPtr<Function *>();
+  }
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_UNITTESTS_EXECUTION_JIT_H
