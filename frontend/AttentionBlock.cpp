@@ -604,6 +604,7 @@ SpecValue AttentionCall::importBody() {
   read->weights =
       SpecValue::getTensor(weights, Element::Real, level, memoryAxis);
   read->valid = SpecValue::getTensor(valid, Element::Boolean, level, queryAxis);
+  read->path = importer.frame.path;
   read->queries = queryAxis;
   read->site = importer.site;
   context.read = read;

@@ -707,6 +707,14 @@ void Importer::finishDecoder(DecoderOp decoder) {
   // The alignment is the read that the spec names, or the only one (R19).
   if (!aligned && memoryReads.size() == 1)
     aligned = memoryReads.front();
+  // Where nothing decides, whoever asks for an alignment must say so.
+  if (!aligned && !memoryReads.empty()) {
+    SmallVector<Attribute> paths;
+    for (const std::shared_ptr<const Read> &read : memoryReads)
+      paths.push_back(builder.getStringAttr(read->path));
+    decoder->setDiscardableAttr("attn.ambiguous_reads",
+                                builder.getArrayAttr(paths));
+  }
   mlir::Value weights;
   IntegerAttr axis;
   if (aligned) {

@@ -129,6 +129,8 @@ struct SpecValue {
 struct Read {
   SpecValue weights;
   SpecValue valid;
+  /// The path of the call: `decoder.layer.5.cross`.
+  std::string path;
   /// The queries' sequence, or null for one query.
   const SequenceAxis *queries = nullptr;
   /// The calls that lead to the read from the body of the decoder: the same in
