@@ -58,7 +58,8 @@ void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
   for (unsigned i = 0; i < NumPositionArguments; ++i)
     mapping.map(getPositionArgument(source, PositionArgument(i)),
                 getPositionArgument(*block, PositionArgument(i)));
-  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  OpBuilder builder(context);
+  builder.setInsertionPointToEnd(block);
   for (Operation &inner : source)
     builder.clone(inner, mapping);
 }

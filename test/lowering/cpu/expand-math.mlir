@@ -1,0 +1,23 @@
+// RUN: attn-opt %s -attn-expand-math --split-input-file --verify-diagnostics | FileCheck %s
+
+// No function of a library is left; fused multiply-adds are explicit (R21).
+// CHECK-LABEL: @functions
+// CHECK-NOT: math.exp
+// CHECK-NOT: math.tanh
+// CHECK-NOT: math.log
+// CHECK: math.fma %{{.*}} : vector<16xf32>
+// CHECK: return
+func.func @functions(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x : vector<16xf32>
+  %1 = math.tanh %0 : vector<16xf32>
+  %2 = math.log %1 : vector<16xf32>
+  return %2 : vector<16xf32>
+}
+
+// -----
+
+func.func @unknown(%x: f32) -> f32 {
+  // expected-error @below {{expected a function that CPU code can compute, but got 'math.erf'}}
+  %0 = math.erf %x : f32
+  return %0 : f32
+}
