@@ -138,11 +138,19 @@ public:
       return packed;
     };
     Block &body = source.front();
-    if (failed(emitter.emitBlock(body)))
-      return failure();
+    // A result goes where it belongs at once, unless it is there already.
+    SmallVector<std::pair<Value, Buffer>> copies;
     for (auto [result, buffer] :
          llvm::zip(body.getTerminator()->getOperands(),
-                   entry->getArguments().take_back(source.getNumResults())))
+                   entry->getArguments().take_back(source.getNumResults()))) {
+      if (result.getDefiningOp() && !emitter.lookupBuffer(result))
+        emitter.setBuffer(result, buffer);
+      else
+        copies.push_back({result, buffer});
+    }
+    if (failed(emitter.emitBlock(body)))
+      return failure();
+    for (auto [result, buffer] : copies)
       emitter.materialize(result, buffer);
     for (auto alloc : entry->getOps<memref::AllocOp>())
       memref::DeallocOp::create(b, alloc);

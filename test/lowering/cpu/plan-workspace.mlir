@@ -8,7 +8,7 @@
 // CHECK: arith.ceildivui
 // CHECK: return
 // CHECK-LABEL: func.func @step
-// CHECK-SAME: %[[W:.*]]: memref<?xi8>
+// CHECK-SAME: %[[W:[a-z0-9]+]]: memref<?xi8>
 // CHECK-NOT: memref.alloc
 // CHECK: %[[A:.*]] = memref.view %[[W]][%[[PLACE:.*]]][%{{.*}}] : memref<?xi8> to memref<?x4xf32>
 // CHECK: %[[B:.*]] = memref.view %[[W]][%[[OTHER:.*]]][%{{.*}}] : memref<?xi8> to memref<?x4xf32>
