@@ -51,7 +51,7 @@ def poke(name, number):
     return pack(header, data[:start] + struct.pack("<f", number) + data[start + 4 :])
 
 
-v, U, end = "decoder.align.v", "decoder.align.U", len(data)
+v, U, last, end = "decoder.align.v", "decoder.align.U", "decoder.predict.bias", len(data)
 CASES = {
     "missing": (without(v), v),
     "surplus": (
@@ -70,7 +70,10 @@ CASES = {
     "infinity": (poke(U, float("inf")), U),
     "header larger than the file": (struct.pack("<Q", len(original) * 2) + original[8:], None),
     "header of 2^63 bytes": (struct.pack("<Q", 1 << 63) + original[8:], None),
-    "overlapping offsets": (change(v, data_offsets=[o - 4 for o in header[v]["data_offsets"]]), v),
+    "overlapping offsets": (
+        change(last, data_offsets=[o - 4 for o in header[last]["data_offsets"]])[:-4],
+        last,
+    ),
     "backward offsets": (change(v, data_offsets=header[v]["data_offsets"][::-1]), v),
     "huge shape": (change(v, shape=[1 << 62, 1 << 62]), v),
     "negative shape": (change(v, shape=[-128]), v),

@@ -1,0 +1,37 @@
+"""Compiles a random model of a source and a target and checks all its lines.
+
+usage: check_random.py SHARED NAME [--dim NAME=N]...
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+shared, name, *dims = sys.argv[1:]
+folder = os.path.join(shared, "models", "random", name)
+check = os.path.join(os.path.dirname(__file__), "..", "check_reference.py")
+with tempfile.TemporaryDirectory() as scratch:
+    library = os.path.join(scratch, "libmodel.so")
+    subprocess.run(
+        [
+            "attnc",
+            os.path.join(shared, "specs", name + ".attn"),
+            *dims,
+            *("--weights", os.path.join(folder, "weights.safetensors")),
+            *("--vocab", f"source={folder}/source.vocab"),
+            *("--vocab", f"target={folder}/target.vocab"),
+            *("-o", library),
+        ],
+        check=True,
+    )
+    result = subprocess.run(
+        [
+            sys.executable,
+            check,
+            *("--reference", os.path.join(folder, "reference.jsonl")),
+            *("--max-length-factor", "0", "--max-length-offset", "12"),
+            *("--run", f"attn-run {library}"),
+        ]
+    )
+sys.exit(result.returncode)
