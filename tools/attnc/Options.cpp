@@ -7,115 +7,111 @@
 
 #include "Options.h"
 
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/WithColor.h"
-#include "llvm/Support/raw_ostream.h"
+#include "tools/decode/option_parser.h"
+
+#include "llvm/ADT/StringRef.h"
 
 #include <cstdlib>
 
 using namespace attnc;
 using mlir::attn::Emit;
-namespace cl = llvm::cl;
 
-static cl::OptionCategory category("attnc options");
+/// What --emit takes.
+static constexpr std::pair<const char *, Emit> emitNames[] = {
+    {"params", Emit::Params},
+    {"attn", Emit::Attn},
+    {"attn-fused", Emit::AttnFused},
+    {"llvm", Emit::Llvm},
+    {"asm", Emit::Asm},
+    {"obj", Emit::Obj},
+    {"lib", Emit::Lib}};
 
-static cl::opt<std::string> specOption(cl::Positional, cl::desc("SPEC"),
-                                       cl::Required, cl::cat(category));
-static cl::opt<std::string>
-    outputOption("o", cl::desc("Where to write (default: standard output)"),
-                 cl::value_desc("FILE"), cl::init("-"), cl::cat(category));
-static cl::opt<Emit> emitOption(
-    "emit", cl::desc("What to write"),
-    cl::values(
-        clEnumValN(Emit::Lib, "lib",
-                   "a shared library, and a header beside it (default)"),
-        clEnumValN(Emit::Obj, "obj",
-                   "the object that the library is linked of"),
-        clEnumValN(Emit::Asm, "asm", "its assembly"),
-        clEnumValN(Emit::Llvm, "llvm", "its LLVM IR"),
-        clEnumValN(Emit::AttnFused, "attn-fused",
-                   "the model as attn IR, reads fused and memories hoisted"),
-        clEnumValN(Emit::Attn, "attn", "the model as attn IR"),
-        clEnumValN(Emit::Params, "params",
-                   "paths, shapes, types and foreign names of the "
-                   "parameters")),
-    cl::init(Emit::Lib), cl::cat(category));
-static cl::opt<std::string> weightsOption(
-    "weights",
-    cl::desc("The trained weights, which become part of the library; without "
-             "them the library gets them when it is opened"),
-    cl::value_desc("F.safetensors"), cl::cat(category));
-static cl::opt<std::string>
-    irFolderOption("print-ir-dir",
-                   cl::desc("A folder for the IR after every pass, numbered"),
-                   cl::value_desc("DIR"), cl::cat(category));
-static cl::list<std::string>
-    vocabOption("vocab", cl::desc("The tokens of a vocabulary, one a line"),
-                cl::value_desc("NAME=FILE"), cl::cat(category));
-static cl::list<std::string>
-    dimOption("dim",
-              cl::desc("The value of a dim, or the size of a vocabulary "
-                       "of which no tokens are given"),
-              cl::value_desc("NAME=N"), cl::cat(category));
-static cl::opt<std::string>
-    namesOption("names",
-                cl::desc("A file with foreign names of the parameters, instead "
-                         "of those in the spec"),
-                cl::value_desc("FILE"), cl::cat(category));
+static constexpr char details[] =
+    R"(--emit takes, from the text of the model to the library:
+  params       paths, shapes, types and foreign names of the parameters
+  attn         the model as attn IR
+  attn-fused   the same, reads fused and memories hoisted
+  llvm         LLVM IR
+  asm          assembly
+  obj          the object that the library is linked of
+  lib          a shared library, and a header beside it
+Without --weights a library gets its weights when it is opened.)";
 
-[[noreturn]] static void usageError(const llvm::Twine &message) {
-  llvm::WithColor::error(llvm::errs(), "attnc") << message << '\n';
-  std::exit(2);
-}
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Splits NAME=VALUE; a name twice is an error.
-static std::pair<std::string, std::string>
-split(const char *option, const std::string &text,
-      const std::vector<std::string> &before) {
+/// Adds NAME=VALUE; false if it is none, or the name is there already.
+static bool addPair(const std::string &text, std::string &expected,
+                    Pairs &pairs) {
   auto [name, value] = llvm::StringRef(text).split('=');
   if (name.empty() || value.empty())
-    usageError(llvm::Twine("expected --") + option + " NAME=VALUE, but got '" +
-               text + "'");
-  for (const std::string &other : before)
-    if (name == other)
-      usageError(llvm::Twine("expected one --") + option + " for '" + name +
-                 "', but got two");
-  return {name.str(), value.str()};
+    return false;
+  for (const auto &pair : pairs)
+    if (name == pair.first) {
+      expected = "one value for '" + name.str() + "'";
+      return false;
+    }
+  pairs.emplace_back(name.str(), value.str());
+  return true;
 }
 
 Options attnc::parseOptions(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
-  std::string problems;
-  llvm::raw_string_ostream os(problems);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "compiles a spec of an attention model\n", &os)) {
-    llvm::errs() << problems;
-    std::exit(2);
-  }
   Options options;
-  options.spec = specOption;
-  options.output = outputOption;
-  options.emit = emitOption;
-  options.names = namesOption;
-  options.weights = weightsOption;
-  options.irFolder = irFolderOption;
+  ::attn::tool::OptionParser parser(
+      "attnc", "Compiles the spec of an attention model.", details);
+  parser.addArgument("SPEC", "a spec; - for standard input", options.spec);
+  parser.addHeading("what is written");
+  parser.addText("o", "FILE",
+                 "where to write; without it text goes to standard output",
+                 options.output);
+  parser.addOption("emit", "KIND", "what to write (default lib), see below",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "one of";
+                     for (auto [name, emit] : emitNames) {
+                       if (value == name) {
+                         options.emit = emit;
+                         return true;
+                       }
+                       expected += std::string(" ") + name;
+                     }
+                     return false;
+                   });
+  parser.addText("print-ir-dir", "DIR",
+                 "a folder for the IR after every pass, numbered",
+                 options.irFolder);
+  parser.addHeading("what the model is made of");
+  parser.addText("weights", "FILE",
+                 "the trained weights (safetensors), which become part of the "
+                 "library",
+                 options.weights);
+  parser.addOption("vocab", "NAME=FILE",
+                   "the tokens of a vocabulary, one a line",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "NAME=FILE";
+                     return addPair(value, expected, options.vocabularies);
+                   });
+  Pairs dims;
+  parser.addOption(
+      "dim", "NAME=N",
+      "a dim instead of the spec's, or the size of a vocabulary of which no "
+      "tokens are given",
+      [&](const std::string &value, std::string &expected) {
+        expected = "NAME=N, N a whole number";
+        int64_t number;
+        if (!addPair(value, expected, dims) ||
+            llvm::StringRef(dims.back().second).getAsInteger(10, number))
+          return false;
+        options.dims.emplace_back(dims.back().first, number);
+        return true;
+      });
+  parser.addText("names", "FILE",
+                 "foreign names of the parameters, instead of the spec's",
+                 options.names);
+  if (std::optional<int> status = parser.parse(argc, argv))
+    std::exit(*status);
   if (options.output == "-" &&
-      (options.emit == Emit::Lib || options.emit == Emit::Obj))
-    usageError("expected -o FILE for what is not text");
-  std::vector<std::string> seen;
-  for (const std::string &text : vocabOption) {
-    options.vocabularies.push_back(split("vocab", text, seen));
-    seen.push_back(options.vocabularies.back().first);
-  }
-  seen.clear();
-  for (const std::string &text : dimOption) {
-    auto [name, value] = split("dim", text, seen);
-    int64_t number;
-    if (llvm::StringRef(value).getAsInteger(10, number))
-      usageError("expected a whole number for --dim " + name + ", but got '" +
-                 value + "'");
-    options.dims.emplace_back(name, number);
-    seen.push_back(name);
+      (options.emit == Emit::Lib || options.emit == Emit::Obj)) {
+    mlir::attn::printError("expected -o FILE for what is not text");
+    std::exit(2);
   }
   return options;
 }

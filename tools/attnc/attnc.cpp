@@ -66,6 +66,8 @@ int main(int argc, char **argv) {
     frontendOptions.vocabularies[name] = makeVocabularyLoader(path, tokens);
 
   mlir::MLIRContext context;
+  // Errors speak of the spec, which is what the user wrote.
+  context.printOpOnDiagnostic(false);
   mlir::SourceMgrDiagnosticHandler handler(sourceMgr, &context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
       mlir::attn::frontend::importSpec(sourceMgr, &context, frontendOptions);

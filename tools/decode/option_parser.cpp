@@ -13,6 +13,11 @@
 
 namespace attn::tool {
 
+/// An option as it is written: `-o`, `--output`.
+static std::string dashed(const std::string &name) {
+  return (name.size() == 1 ? "-" : "--") + name;
+}
+
 void OptionParser::addArgument(const std::string &name, const std::string &help,
                                std::string &value) {
   arguments.push_back({name, help, &value});
@@ -121,7 +126,7 @@ void OptionParser::printHelp() const {
     if (option.name.empty())
       printf("\n%s:\n", option.help.c_str());
     else
-      print("--" + option.name +
+      print(dashed(option.name) +
                 (option.valueName.empty() ? "" : " " + option.valueName),
             option.help);
   print("--help", "print this and exit");
@@ -160,7 +165,7 @@ std::optional<int> OptionParser::parse(int argc, const char *const *argv) {
       if (candidate.name.empty())
         continue;
       names.push_back(&candidate.name);
-      if (name == "--" + candidate.name)
+      if (name == dashed(candidate.name))
         option = &candidate;
     }
     if (!option) {
@@ -170,7 +175,7 @@ std::optional<int> OptionParser::parse(int argc, const char *const *argv) {
                           : name.find_first_not_of('-')),
           names);
       return fail("expected a known option, but got " + quote(name) +
-                  (nearest ? "; the nearest is --" + *nearest : "") +
+                  (nearest ? "; the nearest is " + dashed(*nearest) : "") +
                   "; see --help");
     }
     std::string value;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Options `--name`, `--name value` and `--name=value`, and arguments by place.
+// Options `--name`, `--name value` and `--name=value`, `-n` where the name is a
+// letter, and arguments by place.
 // Everything wrong ends in one message.
 //
 //===----------------------------------------------------------------------===//
@@ -63,7 +64,7 @@ public:
 
 private:
   struct Option {
-    std::string name; ///< Without "--"; empty: a heading.
+    std::string name; ///< Without dashes; empty: a heading.
     std::string valueName;
     std::string help;
     Setter setter;
