@@ -20,14 +20,29 @@ target_compile_options(attn_mlir INTERFACE -fno-rtti -fno-exceptions -g0)
 separate_arguments(ATTN_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(attn_mlir INTERFACE ${ATTN_LLVM_DEFINITIONS})
 
+# MLIR's headers take most of the time of compiling a file, so they are compiled
+# once.
+add_library(attn_mlir_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/MlirHeaders.cpp)
+target_link_libraries(attn_mlir_headers PRIVATE attn_mlir)
+target_precompile_headers(attn_mlir_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/MlirHeaders.h)
+
 # attn_add_library(NAME SOURCES... [LINK libraries...] [DEPENDS targets...])
 function(attn_add_library name)
   cmake_parse_arguments(ARG "" "" "LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC attn_mlir ${ARG_LINK})
+  target_precompile_headers(${name} REUSE_FROM attn_mlir_headers)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+endfunction()
+
+# Lets an executable use the headers that libraries have precompiled: its code has
+# to be position-independent in the same way.
+function(attn_use_mlir_headers name)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
+  target_precompile_headers(${name} REUSE_FROM attn_mlir_headers)
 endfunction()
 
 # Gives a tool or test of the sanitizer build its options.
@@ -43,4 +58,5 @@ function(attn_add_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   attn_add_sanitizer_options(${name})
   target_link_libraries(${name} PRIVATE attn_mlir ${ARG_LINK})
+  attn_use_mlir_headers(${name})
 endfunction()
