@@ -56,7 +56,7 @@ def ScoreOp : Attn_PairOp<"score"> {
     %e = attn.score ins(%s[row] : tensor<?x4xf32>, %h[source, key] : tensor<?x?x4xf32>)
         lengths(%n) rows(%r) {
     ^bb0(%q: tensor<4xf32>, %k: tensor<4xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
-      %0 = attn.dot %q, %k : tensor<4xf32>
+      %0 = attn.dot %q, %k : tensor<4xf32> -> f32
       attn.yield %0 : f32
     } -> tensor<?x?xf32>
     ```
@@ -217,11 +217,13 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
              %a: tensor<256xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
           %0 = arith.addf %q, %k : tensor<256xf32>
           %1 = math.tanh %0 : tensor<256xf32>
-          %2 = attn.dot %a, %1 : tensor<256xf32>
+          %2 = attn.dot %a, %1 : tensor<256xf32> -> f32
           attn.yield %2 : f32
         }
         summand {
-        ^bb0(...): attn.yield %x : tensor<512xf32>
+        ^bb0(%q: tensor<256xf32>, %k: tensor<256xf32>, %x: tensor<512xf32>,
+             %a: tensor<256xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
+          attn.yield %x : tensor<512xf32>
         }
         -> tensor<?x512xf32>
     ```

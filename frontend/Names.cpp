@@ -160,6 +160,6 @@ void Importer::applyNames(const NamesDecl &names, ModelOp model) {
   SmallVector<Attribute> ignored;
   for (const StringSpec &name : names.ignored)
     ignored.push_back(builder.getStringAttr(name.value));
-  model->setDiscardableAttr("attn.ignored_tensors",
+  model->setDiscardableAttr(ignoredTensorsAttrName,
                             builder.getArrayAttr(ignored));
 }

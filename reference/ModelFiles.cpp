@@ -240,7 +240,7 @@ reference::describeModel(ModelOp model,
   }
   for (ParameterOp op : model.getBody().getOps<ParameterOp>())
     description.parameters.push_back(describeParameter(op));
-  if (auto ignored = model->getAttrOfType<ArrayAttr>("attn.ignored_tensors"))
+  if (auto ignored = model->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
     for (auto name : ignored.getAsRange<StringAttr>())
       description.ignored.push_back(name.getValue().str());
   return description;

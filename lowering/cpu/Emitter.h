@@ -132,7 +132,6 @@ public:
   Value load(Buffer buffer, const ElementIndex &index);
 
 private:
-  friend class ReadEmitter;
   Value evaluateUncached(Value value, const ElementIndex &index);
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
   bool needsBuffer(Value value);

@@ -197,7 +197,6 @@ void FeatureKernels::emit(HardmaxOp op, Buffer out) {
     auto search = scf::ForOp::create(b, emitter.constant(0), end,
                                      emitter.constant(1), end);
     {
-      // Backwards comparison is not needed: the smallest place wins.
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(search.getBody());
       ElementIndex index = outer;

@@ -165,9 +165,10 @@ bool RegionHoister::canLift(Value value, unsigned numAxes) {
     if (!isConstant(linear.getWeight()) ||
         (linear.getBias() && !isConstant(linear.getBias())))
       return false;
-  if (auto lookup = dyn_cast<LookupOp>(definition))
-    if (!isConstant(lookup.getTable()))
-      return false;
+  // An index outside of its table matters only where the position is readable
+  // (R2, R20); before the read nobody knows which are.
+  if (isa<LookupOp>(definition))
+    return false;
   if (auto norm = dyn_cast<LayerNormOp>(definition))
     if (!isConstant(norm.getWeight()) || !isConstant(norm.getBias()))
       return false;
@@ -281,8 +282,7 @@ Value RegionHoister::lift(Value value, unsigned numAxes) {
   // Operands that stay without axes whatever the others have.
   auto keepsAxes = [&](OpOperand &operand) {
     unsigned number = operand.getOperandNumber();
-    return (isa<LinearOp, LayerNormOp, RmsNormOp>(definition) && number > 0) ||
-           (isa<LookupOp>(definition) && number == 0);
+    return isa<LinearOp, LayerNormOp, RmsNormOp>(definition) && number > 0;
   };
   IRMapping mapping;
   for (OpOperand &operand : definition->getOpOperands()) {

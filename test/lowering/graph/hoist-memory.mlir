@@ -67,6 +67,23 @@ func.func @centre(%s: tensor<?x3xf32>, %h: tensor<?x?x4xf32>, %n: tensor<?xi32>,
   return %e : tensor<?x?xi1>
 }
 
+// A lookup stays: an index outside of the table is an error only where the
+// position is readable.
+// CHECK-LABEL: @lookup
+// CHECK-NOT: attn.lookup
+// CHECK: attn.score
+// CHECK: attn.lookup
+// CHECK: math.tanh
+func.func @lookup(%h: tensor<?x?x4xf32>, %n: tensor<?xi32>, %b: tensor<9xf32>) -> tensor<?x?xf32> {
+  %e = attn.score ins(%h[row, key] : tensor<?x?x4xf32>, %b[] : tensor<9xf32>) lengths(%n) {
+  ^bb0(%k: tensor<4xf32>, %t: tensor<9xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
+    %0 = attn.lookup %t[%j] : tensor<9xf32>, i32 -> f32
+    %1 = math.tanh %0 : f32
+    attn.yield %1 : f32
+  } -> tensor<?x?xf32>
+  return %e : tensor<?x?xf32>
+}
+
 // Out of the step: the product with the memory goes to the encoder, which shows
 // it as one more memory; the old one stays while it is read.
 // CHECK-LABEL: attn.model @m
