@@ -12,11 +12,14 @@
 
 /// LLVM's headers poison the unused part of an arena where they are compiled
 /// with the address sanitizer; the installed libraries are compiled without it
-/// and hand that memory out. So poisoning by hand cannot be used across the two.
+/// and hand that memory out. So poisoning by hand cannot be used across the
+/// two.
 extern "C" const char *__asan_default_options();
 extern "C" const char *__asan_default_options() {
   return "allow_user_poisoning=0:detect_leaks=1";
 }
 
 extern "C" const char *__ubsan_default_options();
-extern "C" const char *__ubsan_default_options() { return "print_stacktrace=1"; }
+extern "C" const char *__ubsan_default_options() {
+  return "print_stacktrace=1";
+}
