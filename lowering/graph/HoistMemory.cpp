@@ -68,7 +68,7 @@ public:
 private:
   void classify();
   bool isWorthMoving(Value value);
-  bool canLift(Value value, unsigned numAxes);
+  bool canLift(Value value);
   Value lift(Value value, unsigned numAxes);
   Value liftPosition(BlockArgument argument, unsigned numAxes);
   Value broadcastTo(Value value, unsigned numAxes, Location location);
@@ -155,7 +155,7 @@ bool RegionHoister::isWorthMoving(Value value) {
 
 /// Whether `value` can be computed for all positions at once: what the
 /// operations that make it take must be liftable too.
-bool RegionHoister::canLift(Value value, unsigned numAxes) {
+bool RegionHoister::canLift(Value value) {
   if (isa<BlockArgument>(value))
     return true;
   Operation *definition = value.getDefiningOp();
@@ -176,7 +176,7 @@ bool RegionHoister::canLift(Value value, unsigned numAxes) {
     if (!isConstant(norm.getWeight()))
       return false;
   return llvm::all_of(definition->getOperands(),
-                      [&](Value operand) { return canLift(operand, numAxes); });
+                      [&](Value operand) { return canLift(operand); });
 }
 
 Value RegionHoister::findLike(unsigned numAxes, Sides value) {
@@ -327,7 +327,7 @@ void RegionHoister::run(PairInputList &inputs,
                of.isMemory() != value.isMemory() ||
                of.isQuery() != value.isQuery();
       });
-      if (leaves && canLift(result, getNumAxes(value)))
+      if (leaves && canLift(result))
         frontier.push_back(result);
     }
 
