@@ -136,7 +136,8 @@ def run_tool(command, lines, jobs, force=False):
 def run_part(command, lines, force):
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as targets:
         if force:
-            targets.writelines(line.get("target", line["greedy"]) + "\n" for line in lines)
+            key = "target" if "target" in lines[0] else "greedy"
+            targets.writelines(line[key] + "\n" for line in lines)
             targets.flush()
             command = command + ["--force", targets.name]
         sources = "".join(line["source"] + "\n" for line in lines)
