@@ -215,4 +215,30 @@ def PredictOp : Attn_Op<"predict", [Pure, Terminator, HasParent<"DecoderOp">,
   let hasVerifier = 1;
 }
 
+def ObserveOp : Attn_Op<"observe", [MemoryEffects<[MemWrite]>,
+                                    ParentOneOf<["EncoderOp", "DecoderOp"]>]> {
+  let summary = "keeps a value for whoever looks inside";
+  let description = [{
+    The value is what the spec calls by `path`, which is built as that of a parameter.
+    Whoever runs the model may ask for it: once per sentence in an encoder, at
+    every step in a decoder. Nothing that is computed changes, bit for bit.
+
+    The first axis is that of the rows; `lengths` gives the lengths of each
+    further one, in order. What lies beyond them is padding.
+    Constraints: the value has an axis (M17), and lengths for every further
+    one (M18).
+
+    ```mlir
+    attn.observe "decoder.c", %c : tensor<?x256xf32>
+    attn.observe "decoder.align.a", %weights lengths(%h_length) : tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$path, RankedTensorOf<[F32, I32]>:$value,
+                       Variadic<Attn_PerRow>:$lengths);
+  let assemblyFormat = [{
+    $path `,` $value (`lengths` `(` $lengths^ `)`)? attr-dict `:` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_MODEL_OPS

@@ -334,5 +334,21 @@ LogicalResult PredictOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// ObserveOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ObserveOp::verify() {
+  unsigned numAxes = getNumAxes(getValue().getType());
+  if (numAxes == 0)
+    return emitOpError("expected a value of the rows, but got ")
+           << getValue().getType();
+  if (getLengths().size() != numAxes - 1)
+    return emitOpError("expected lengths of ")
+           << numAxes - 1 << " axes behind the rows, but got "
+           << getLengths().size();
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "dialect/AttnOps.cpp.inc"

@@ -366,6 +366,7 @@ SpecValue AttentionCall::evaluateAt(unsigned index, const Expr *expr) {
 }
 
 SpecValue AttentionCall::evaluateDefinition(unsigned index) {
+  usedDefinitions.insert(index);
   auto &definitions = region ? region->definitions : rowDefinitions;
   if (auto found = definitions.find(index); found != definitions.end())
     return found->second;
@@ -600,6 +601,7 @@ SpecValue AttentionCall::importBody() {
   if (context.isError())
     return context;
 
+  observe(context);
   auto read = std::make_shared<Read>();
   read->weights =
       SpecValue::getTensor(weights, Element::Real, level, memoryAxis);
@@ -621,6 +623,74 @@ SpecValue AttentionCall::importBody() {
       importer.memoryReads.push_back(read);
   }
   return context;
+}
+
+bool AttentionCall::isOfPair(unsigned index, const Expr *expr) {
+  if (auto *name = dyn_cast<NameExpr>(expr)) {
+    if (std::optional<unsigned> definition = findDefinition(name->name, index))
+      return getStmt(*definition)->kind != Stmt::Kind::Assign ||
+             isOfPair(*definition, getStmt(*definition)->value);
+    const Argument *argument = findArgument(name->name);
+    return argument && !argument->decl->isQuery;
+  }
+  if (auto *call = dyn_cast<CallExpr>(expr)) {
+    if (call->callee.text == "causal")
+      return true;
+    if (call->callee.text == "sum" || call->callee.text == "length")
+      return false;
+  }
+  bool found = false;
+  forEachChild(expr, [&](const Expr *child) {
+    found = found || isOfPair(index, child);
+  });
+  return found;
+}
+
+void AttentionCall::observe(const SpecValue &context) {
+  // The pairs of two sequences, as in a self-attention, are many; they stay
+  // unseen.
+  if (!importer.options.observe || queryAxis)
+    return;
+  OpBuilder &builder = importer.builder;
+  for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
+    const ValueStmt *stmt = getStmt(i);
+    if (!stmt || !usedDefinitions.contains(i))
+      continue;
+    if (!isOfPair(i, stmt->value)) {
+      importer.observe(stmt->name.text, evaluateDefinition(i), stmt->loc);
+      continue;
+    }
+    // Computed again for whoever looks: the read needs it for one pair at a
+    // time only.
+    SpecValue value;
+    auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+      value = evaluateDefinition(i);
+      if (value.isError() || value.isState() ||
+          value.element == Element::Boolean)
+        return false;
+      value = importer.toReal(value, stmt->loc);
+      yielded.push_back(value);
+      return true;
+    };
+    PairRegion pair;
+    if (!build(pair, /*isSum=*/false, make, stmt->loc))
+      continue;
+    auto op = ScoreOp::create(
+        builder, locate(stmt->loc),
+        getPairType(value.getShape(), builder.getF32Type()), pair.inputs,
+        getMaps(pair), lengths, rows, queryLengths, queryPositions);
+    op.getBody().takeBody(pair.region);
+    importer.observe(
+        stmt->name.text,
+        SpecValue::getTensor(op.getResult(), Element::Real, level, memoryAxis),
+        stmt->loc);
+  }
+  importer.observe(
+      getStmt(weightsIndex)->name.text,
+      SpecValue::getTensor(weights, Element::Real, level, memoryAxis),
+      getStmt(weightsIndex)->loc);
+  importer.observe(getStmt(readIndex)->name.text, context,
+                   getStmt(readIndex)->loc);
 }
 
 static WeightsExpr getWeightsExpr(const ValueStmt *stmt) {

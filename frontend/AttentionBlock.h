@@ -13,6 +13,8 @@
 
 #include "dialect/Attn.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 #include <functional>
 
 namespace mlir::attn::frontend {
@@ -88,6 +90,11 @@ private:
   bool place();
   bool makeParameters();
   SpecValue importBody();
+  /// Observes the names of the block.
+  void observe(const SpecValue &context);
+  /// Whether an expression of a statement is another value for every memory
+  /// position.
+  bool isOfPair(unsigned statement, const Expr *expr);
 
   /// Builds a region; `make` gives what it yields, or nothing on error.
   using Make = llvm::function_ref<bool(SmallVectorImpl<SpecValue> &)>;
@@ -140,6 +147,7 @@ private:
   PairRegion *region = nullptr;
   unsigned statement = 0;
   llvm::DenseMap<unsigned, SpecValue> rowDefinitions;
+  llvm::SmallSet<unsigned, 8> usedDefinitions;
   unsigned scoreIndex = 0, weightsIndex = 0, readIndex = 0;
   mlir::Value scores, mask, weights, readable, valid;
   Shape scoreShape;

@@ -58,6 +58,9 @@ struct Options {
   /// The buffer of the source manager with a `names` block that replaces the
   /// spec's; 0 for none.
   unsigned namesBuffer = 0;
+  /// Whether every name of the spec is kept for whoever looks inside
+  /// (`attn.observe`).
+  bool observe = false;
 };
 
 /// Imports the main buffer of `sourceMgr` as a module that holds one

@@ -166,6 +166,10 @@ private:
   /// The value as one of a state of the decoder.
   SpecValue convertToState(const SpecValue &value, const StateInfo &state,
                            llvm::SMLoc loc);
+  /// Keeps a value for whoever looks inside, where that is asked for. Its name
+  /// is below the path of the frame.
+  void observe(const llvm::Twine &name, const SpecValue &value,
+               llvm::SMLoc loc);
   SpecValue importLayer(const BlockDecl &decl, const CallExpr *expr,
                         llvm::StringRef label);
 
@@ -377,6 +381,8 @@ private:
   const ValueStmt *predictStmt = nullptr;
   const ValueStmt *alignStmt = nullptr;
   std::shared_ptr<const Read> aligned;
+  /// How often each name has been observed.
+  llvm::StringMap<unsigned> observed;
   /// The reads over the encoder's memories, the last turn of each.
   std::vector<std::shared_ptr<const Read>> memoryReads;
 };

@@ -111,6 +111,45 @@ static void nameInIR(mlir::Value value, StringRef name, Operation *before) {
       NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
 }
 
+void Importer::observe(const Twine &name, const SpecValue &value, SMLoc loc) {
+  // What is computed for pairs has no place in the body.
+  if (!options.observe || value.isError() || value.isNumber() ||
+      builder.getInsertionBlock() != body->block || value.level == Level::Pair)
+    return;
+  // Of the sequences that a step has, those are known outside of it that lie
+  // on a memory.
+  if (body->isDecoder && value.axis && value.axis->memoryIndex < 0)
+    return;
+  if (value.isState()) {
+    SpecValue hidden = value;
+    hidden.kind = SpecValue::Kind::Tensor;
+    SpecValue cell = hidden;
+    cell.ir = value.cell;
+    observe(name + ".hidden", hidden, loc);
+    observe(name + ".cell", cell, loc);
+    return;
+  }
+  Common common;
+  common.level = body->isDecoder ? Level::Row : Level::Sentence;
+  common.axis = value.axis;
+  common.like = body->like;
+  SpecValue placed = convertAxes(value, common, loc);
+  mlir::Value tensor = placed.ir;
+  if (value.element == Element::Boolean) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    tensor = arith::ExtUIOp::create(builder, locate(loc),
+                                    type.clone(builder.getI32Type()), tensor);
+  }
+  SmallVector<mlir::Value> lengths;
+  if (value.axis)
+    lengths.push_back(value.axis->lengths);
+  std::string path = (frame.path + "." + name).str();
+  // A name that is defined again is another value.
+  if (unsigned count = ++observed[path]; count > 1)
+    path += ("#" + Twine(count)).str();
+  ObserveOp::create(builder, locate(loc), path, tensor, lengths);
+}
+
 void Importer::importAssign(const ValueStmt *stmt) {
   StringRef name = stmt->name.text;
   Operation *before = getLastOperation();
@@ -131,6 +170,7 @@ void Importer::importAssign(const ValueStmt *stmt) {
     local.loc = stmt->name.loc;
     local.values = {value};
     frame.scope->define(name, local);
+    observe(name, value, stmt->name.loc);
     return;
   }
   switch (binding->kind) {
@@ -168,6 +208,8 @@ void Importer::importAssign(const ValueStmt *stmt) {
     binding->values[place] =
         convertToState(value, *binding->states[place], stmt->value->start);
     binding->values[place].read = read;
+    observe(binding->states[place]->getName(), binding->values[place],
+            stmt->name.loc);
     return;
   }
   default:
@@ -181,6 +223,7 @@ void Importer::importAssign(const ValueStmt *stmt) {
   binding->values = {value};
   // A name keeps its place; what it meant before is gone.
   binding->kind = Binding::Kind::Local;
+  observe(name, value, stmt->name.loc);
 }
 
 SpecValue Importer::convertToState(const SpecValue &value,
@@ -342,6 +385,8 @@ void Importer::importMemory(const ValueStmt *stmt) {
     value = convert(value, common, stmt->name.loc);
   }
   memories.push_back({stmt->name, value});
+  if (stmt->value)
+    observe(stmt->name.text, value, stmt->name.loc);
 
   // In the encoder the name goes on to mean the value.
   Binding *binding = frame.scope->find(stmt->name.text);
@@ -404,6 +449,7 @@ void Importer::importInit(const ValueStmt *stmt) {
     return;
   }
   nameInIR(value.ir, state->getName(), before);
+  observe("init." + state->getName(), value, stmt->name.loc);
   // A state over a memory may be declared later than its first value is given;
   // it is converted when the encoder ends.
   place->second.value = value;
@@ -474,6 +520,7 @@ void Importer::importPredict(const ValueStmt *stmt) {
   common.shape = shape;
   common.like = body->like;
   logits = convert(value, common, stmt->value->start);
+  observe("predict", logits, stmt->loc);
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,6 +21,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ private:
 struct Environment {
   const Parameters *parameters = nullptr; ///< For `attn.get_parameter`.
   Histories *histories = nullptr;         ///< For `attn.past`.
+  /// Sees the values of `attn.observe`; may be empty.
+  std::function<void(ObserveOp, const Tensor &)> observe;
   std::string error;
   /// Scores of which some pair has none, and why. They are NaN, and an error
   /// only where they are readable (R2).

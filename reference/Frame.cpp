@@ -61,7 +61,14 @@ ArrayRef<int64_t> reference::getAxes(const Frame &frame, Value value) {
       .take_front(getNumAxes(value.getType()));
 }
 
+static LogicalResult observe(ObserveOp op, Frame &frame) {
+  if (frame.environment.observe)
+    frame.environment.observe(op, frame.get(op.getValue()));
+  return success();
+}
+
 KernelTable::KernelTable() {
+  add<ObserveOp, observe>();
   addArithmeticKernels(*this);
   addFeatureKernels(*this);
   addCellKernels(*this);

@@ -217,7 +217,7 @@ public:
 
   /// The argument with this role and index, added if it is new.
   Buffer getArgument(StringRef role, int64_t index, Type element,
-                     ArrayRef<Dim> dims) {
+                     ArrayRef<Dim> dims, StringRef name = "") {
     auto key = std::make_pair(role.str(), index);
     if (Buffer known = arguments[key])
       return known;
@@ -226,11 +226,15 @@ public:
       auto size = dyn_cast<IntegerAttr>(dim);
       shape.push_back(size ? size.getInt() : ShapedType::kDynamic);
     }
-    bufferAttributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("role", builder.getStringAttr(role)),
-         builder.getNamedAttr("index", builder.getI64IntegerAttr(index)),
-         builder.getNamedAttr("type", TypeAttr::get(element)),
-         builder.getNamedAttr("dims", builder.getArrayAttr(dims))}));
+    SmallVector<NamedAttribute> entries = {
+        builder.getNamedAttr("role", builder.getStringAttr(role)),
+        builder.getNamedAttr("index", builder.getI64IntegerAttr(index)),
+        builder.getNamedAttr("type", TypeAttr::get(element)),
+        builder.getNamedAttr("dims", builder.getArrayAttr(dims))};
+    if (!name.empty())
+      entries.push_back(
+          builder.getNamedAttr("name", builder.getStringAttr(name)));
+    bufferAttributes.push_back(builder.getDictionaryAttr(entries));
     return arguments[key] = function.front().addArgument(
                MemRefType::get(shape, element), model.getLoc());
   }
@@ -261,6 +265,31 @@ public:
       emitter->setBuffer(value, buffer);
     else
       copies.push_back({value, buffer});
+  }
+
+  /// Makes outputs of the values that `block` observes. `numberOf` gives the
+  /// axis of the model that lengths belong to.
+  LogicalResult addObserved(Block &block, Dim rows,
+                            function_ref<int64_t(Value)> numberOf) {
+    int64_t index = 0;
+    for (auto op : block.getOps<ObserveOp>()) {
+      SmallVector<Dim> dims = {rows};
+      for (Value lengths : op.getLengths()) {
+        int64_t axis = numberOf(lengths);
+        if (axis < 0)
+          return op.emitError("expected a value on sequences of the encoder "
+                              "to observe, but got '")
+                 << op.getPath() << "' on another one";
+        dims.push_back(axisDim(axis));
+      }
+      Type type = op.getValue().getType();
+      for (int64_t size : getFeatures(type))
+        dims.push_back(builder.getI64IntegerAttr(size));
+      addOutput(op.getValue(),
+                getArgument("observed", index++, getElementTypeOrSelf(type),
+                            dims, op.getPath()));
+    }
+    return success();
   }
 
   /// Emits the block and ends the function.
@@ -371,6 +400,12 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
           value, program.getArgumentFor("initial_state", index, value.getType(),
                                         {program.sentencesDim()}));
     }
+    if (failed(program.addObserved(block, program.sentencesDim(),
+                                   [&](Value lengths) {
+                                     int64_t axis = axes.getNumber(lengths);
+                                     return axis < axes.size() ? axis : -1;
+                                   })))
+      return failure();
     return program.finish(&block);
   }
 
@@ -421,6 +456,16 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       output(state, "next_state", index, decoder.getStateAxes()[index]);
     if (predict.getWeights())
       output(predict.getWeights(), "weights", 0, *predict.getAlignAxis());
+    auto lengthArguments = decoder.getLengthArguments();
+    if (failed(program.addObserved(
+            decoder.getBody().front(), program.rowsDim(),
+            [&](Value lengths) -> int64_t {
+              auto found = llvm::find(lengthArguments, lengths);
+              return found == lengthArguments.end()
+                         ? -1
+                         : axisOf(found - lengthArguments.begin());
+            })))
+      return failure();
     return program.finish(&decoder.getBody().front());
   }
 

@@ -174,6 +174,8 @@ json::Object attn::describePrograms(ModuleOp module) {
       object["index"] = buffer.getAs<IntegerAttr>("index").getInt();
       object["type"] =
           buffer.getAs<TypeAttr>("type").getValue().isF32() ? "f32" : "i32";
+      if (auto name = buffer.getAs<StringAttr>("name"))
+        object["name"] = name.getValue();
       json::Array dims;
       for (Attribute dim : buffer.getAs<ArrayAttr>("dims")) {
         if (auto size = dyn_cast<IntegerAttr>(dim))

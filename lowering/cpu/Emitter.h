@@ -146,6 +146,7 @@ private:
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
   LogicalResult emitScan(ScanOp op);
   LogicalResult emitRead(ReadOp op);
+  LogicalResult emitScore(ScoreOp op);
   LogicalResult emitKernel(Operation *op);
   Value lastTruePosition(Value lengths, Value row);
 

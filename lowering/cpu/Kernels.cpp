@@ -409,7 +409,12 @@ LogicalResult Emitter::emitKernel(Operation *op) {
     return emitScan(scan);
   if (auto read = dyn_cast<ReadOp>(op))
     return emitRead(read);
-  if (isa<ScoreOp, MaskOp, NormalizeOp, FactorOp, SumOp>(op))
+  if (isa<ObserveOp>(op))
+    return success(); // The program has made its value an output.
+  // Scores of an unfused read are refused by its normaliser.
+  if (auto score = dyn_cast<ScoreOp>(op))
+    return emitScore(score);
+  if (isa<MaskOp, NormalizeOp, FactorOp, SumOp>(op))
     return op->emitError("expected a fused read, but got '")
            << op->getName() << "'; fuse reads before making loops";
 

@@ -14,10 +14,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Pairs.h"
 
 #include "dialect/Axes.h"
-#include "lowering/graph/PairInputs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -33,10 +32,9 @@ using namespace mlir::attn;
 namespace mlir::attn {
 
 /// Emits one read.
-class ReadEmitter {
+class ReadEmitter : public PairEmitter {
 public:
-  ReadEmitter(Emitter &emitter, ReadOp op)
-      : emitter(emitter), op(op), b(emitter.getBuilder()) {}
+  ReadEmitter(Emitter &emitter, ReadOp op) : PairEmitter(emitter, op), op(op) {}
 
   LogicalResult emit();
 
@@ -49,22 +47,6 @@ private:
   void emitWeightsResult(ArrayRef<Value> query);
   LogicalResult emitContexts(ArrayRef<Value> query);
 
-  /// Connects the arguments of a region with the inputs at the current query
-  /// and at `key`, and emits what of the region needs a buffer.
-  LogicalResult enterRegion(Region &region, Value key);
-  Value getYielded(Region &region, unsigned index = 0) {
-    return region.front().getTerminator()->getOperand(index);
-  }
-
-  Value toIndex(Value integer) {
-    return arith::IndexCastOp::create(b, b.getIndexType(), integer);
-  }
-  Value toI32(Value index) {
-    return arith::IndexCastOp::create(b, b.getI32Type(), index);
-  }
-  Value perRow(Value values, Value row) {
-    return emitter.evaluate(values, {.axes = {row}, .features = {}});
-  }
   Value infinity(bool negative) {
     double value = std::numeric_limits<double>::infinity();
     return emitter.constantF32(negative ? -value : value);
@@ -88,18 +70,11 @@ private:
                    const std::function<Value(ElementIndex, Value)> &body,
                    const std::function<Value(Value, Value)> &combine);
 
-  Emitter &emitter;
   ReadOp op;
-  ImplicitLocOpBuilder &b;
 
   SmallVector<int64_t> heads; ///< The features of a score.
   int64_t numHeads = 1;
   Buffer scores, weights; ///< [heads, memory positions], of the current query.
-  Value keySize;          ///< The longest memory.
-
-  Value row, source, query; ///< Where the current query stands.
-  Value length;             ///< Of its memory.
-  Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
 };
 
 } // namespace mlir::attn
@@ -144,35 +119,6 @@ void ReadEmitter::forEachKeyChunk(const std::function<void(ElementIndex)> &body,
       b, VectorType::get({numLanes}, b.getI1Type()),
       ValueRange{arith::SubIOp::create(b, length, start)});
   body({.axes = {}, .features = {head, start}, .isVector = true, .mask = mask});
-}
-
-LogicalResult ReadEmitter::enterRegion(Region &region, Value key) {
-  Block &block = region.front();
-  for (auto [index, input] : llvm::enumerate(op.getInputs())) {
-    AffineMap map = op.getIndexingMap(index);
-    SmallVector<Value> axes;
-    for (AffineExpr expr : map.getResults())
-      switch (cast<AffineDimExpr>(expr).getPosition()) {
-      case PairOpInterface::Row:
-        axes.push_back(row);
-        break;
-      case PairOpInterface::Source:
-        axes.push_back(source);
-        break;
-      case PairOpInterface::Query:
-        axes.push_back(query);
-        break;
-      default:
-        axes.push_back(key);
-      }
-    emitter.bindArgument(block.getArgument(index), input,
-                         [axes](ArrayRef<Value>) { return axes; });
-  }
-  emitter.bindScalar(getPositionArgument(block, QueryPosition), queryPosition);
-  emitter.bindScalar(getPositionArgument(block, KeyPosition), toI32(key));
-  emitter.bindScalar(getPositionArgument(block, QueryLength), queryLength);
-  emitter.bindScalar(getPositionArgument(block, MemoryLength), memoryLength);
-  return emitter.emitBlock(block);
 }
 
 LogicalResult ReadEmitter::emitScores() {
@@ -420,49 +366,13 @@ LogicalResult ReadEmitter::emit() {
                getFeatures(score.getType()).end());
   numHeads = getNumFeatureElements(score.getType());
 
-  for (auto [index, input] : llvm::enumerate(op.getInputs())) {
-    if (!keySize &&
-        op.getIndexingMap(index).isFunctionOfDim(PairOpInterface::Key))
-      keySize = emitter.getAxisSizes(input)[1];
-  }
-  for (Value result : op->getResults()) {
-    SmallVector<Value> sizes(emitter.getAxisSizes(result));
-    if (!emitter.lookupBuffer(result))
-      emitter.setBuffer(result, emitter.allocate(result.getType(), sizes));
-  }
+  allocateResults();
   auto scratch =
       MemRefType::get({numHeads, ShapedType::kDynamic}, b.getF32Type());
   scores = emitter.allocateBuffer(scratch, keySize);
   weights = emitter.allocateBuffer(scratch, keySize);
-
-  SmallVector<Value> sizes(emitter.getAxisSizes(op.getContexts().front()));
-  LogicalResult emitted = success();
-  emitter.forEach(sizes, [&](ArrayRef<Value> place) {
-    row = place[0];
-    query = place.size() > 1 ? place[1] : Value();
-    source = op.getRows() ? toIndex(perRow(op.getRows(), row)) : row;
-    memoryLength = perRow(op.getLengths(), source);
-    length = toIndex(memoryLength);
-    Value one = arith::ConstantIntOp::create(b, 1, 32);
-    if (query) {
-      queryPosition = toI32(query);
-      queryLength = perRow(op.getQueryLengths(), row);
-      // A padding query reads nothing.
-      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                           queryPosition, queryLength);
-      length = arith::SelectOp::create(b, within, length, emitter.constant(0));
-    } else if (op.getQueryPositions()) {
-      // The step at position t belongs to a text of t + 1 words so far.
-      queryPosition = perRow(op.getQueryPositions(), row);
-      queryLength = arith::AddIOp::create(b, queryPosition, one);
-    } else {
-      queryPosition = arith::ConstantIntOp::create(b, 0, 32);
-      queryLength = one;
-    }
-    if (failed(emitQuery(place)))
-      emitted = failure();
-  });
-  return emitted;
+  return forEachQuery(op.getContexts().front(),
+                      [&](ArrayRef<Value> place) { return emitQuery(place); });
 }
 
 LogicalResult Emitter::emitRead(ReadOp op) {

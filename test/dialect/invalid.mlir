@@ -460,6 +460,38 @@ attn.model @m {
 
 // -----
 
+// M17
+attn.model @m {
+  attn.vocabulary @v size 5
+  attn.parameter @E : tensor<5x5xf32>
+  attn.decoder vocabulary @v memories [] axes [] states [] axes [] zero [] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>):
+    %E = attn.get_parameter @E : tensor<5x5xf32>
+    %l = attn.embed %y, %E : tensor<?xi32>, tensor<5x5xf32> -> tensor<?x5xf32>
+    // expected-error @below {{expected a value of the rows, but got 'tensor<5x5xf32>'}}
+    attn.observe "decoder.E", %E : tensor<5x5xf32>
+    attn.predict %l : tensor<?x5xf32>
+  }
+}
+
+// -----
+
+// M18
+attn.model @m {
+  attn.vocabulary @v size 5
+  attn.parameter @E : tensor<5x5xf32>
+  attn.decoder vocabulary @v memories [] axes [] states [] axes [] zero [] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>):
+    %E = attn.get_parameter @E : tensor<5x5xf32>
+    %l = attn.embed %y, %E : tensor<?xi32>, tensor<5x5xf32> -> tensor<?x5xf32>
+    // expected-error @below {{expected lengths of 0 axes behind the rows, but got 1}}
+    attn.observe "decoder.l", %l lengths(%t) : tensor<?x5xf32>
+    attn.predict %l : tensor<?x5xf32>
+  }
+}
+
+// -----
+
 // P1
 func.func @f(%q: tensor<?x4xf32>, %h: tensor<?x?x4xf32>, %n: tensor<?xi32>, %r: tensor<?xi32>) {
   // expected-error @below {{expected a map for each of 1 inputs, but got 0}}

@@ -1,0 +1,59 @@
+//===- Pairs.h - loops over queries and memory positions --------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_PAIRS_H
+#define ATTN_LOWERING_CPU_PAIRS_H
+
+#include "lowering/cpu/Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::attn {
+
+/// What kernels of operations over pairs have in common: a loop over the
+/// queries, and the regions at a query and a memory position.
+class PairEmitter {
+protected:
+  PairEmitter(Emitter &emitter, PairOpInterface op)
+      : emitter(emitter), b(emitter.getBuilder()), pairs(op) {}
+
+  /// Gives the results of the operation their buffers, and finds `keySize`.
+  void allocateResults();
+  /// Runs `body` for every row, and every query of it, of the axes of `like`.
+  LogicalResult
+  forEachQuery(Value like,
+               const std::function<LogicalResult(ArrayRef<Value>)> &body);
+  /// Connects the arguments of a region with the inputs at the current query
+  /// and at `key`, and emits what of the region needs a buffer.
+  LogicalResult enterRegion(Region &region, Value key);
+  Value getYielded(Region &region, unsigned index = 0) {
+    return region.front().getTerminator()->getOperand(index);
+  }
+
+  Value toIndex(Value integer) {
+    return arith::IndexCastOp::create(b, b.getIndexType(), integer);
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  }
+  Value perRow(Value values, Value row) {
+    return emitter.evaluate(values, {.axes = {row}, .features = {}});
+  }
+
+  Emitter &emitter;
+  ImplicitLocOpBuilder &b;
+  PairOpInterface pairs;
+
+  Value keySize;            ///< The longest memory.
+  Value row, source, query; ///< Where the current query stands.
+  Value length;             ///< Of its memory; 0 for a padding query.
+  Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_CPU_PAIRS_H
