@@ -21,9 +21,12 @@ static constexpr std::pair<const char *, Emit> emitNames[] = {
     {"params", Emit::Params},
     {"attn", Emit::Attn},
     {"attn-fused", Emit::AttnFused},
+    {"loops", Emit::Loops},
     {"llvm", Emit::Llvm},
     {"asm", Emit::Asm},
     {"obj", Emit::Obj},
+    {"header", Emit::Header},
+    {"static", Emit::Static},
     {"lib", Emit::Lib}};
 
 static constexpr char details[] =
@@ -31,9 +34,14 @@ static constexpr char details[] =
   params       paths, shapes, types and foreign names of the parameters
   attn         the model as attn IR
   attn-fused   the same, reads fused and memories hoisted
+  loops        its programs as loops and vectors over buffers, in dialects of
+               MLIR (memref, vector, scf, arith, math, func)
   llvm         LLVM IR
   asm          assembly
   obj          the object that the library is linked of
+  header       the C header alone
+  static       a static library that shows one function, and a header beside
+               it; it needs the C++ runtime: link it with c++, or -lstdc++ -lm
   lib          a shared library, and a header beside it
 Without --weights a library gets its weights when it is opened.)";
 
@@ -103,13 +111,16 @@ Options attnc::parseOptions(int argc, char **argv) {
         options.dims.emplace_back(dims.back().first, number);
         return true;
       });
+  parser.addFlag(
+      "observe",
+      "keep the value of every name of the spec, for attn-run --dump",
+      options.observe);
   parser.addText("names", "FILE",
                  "foreign names of the parameters, instead of the spec's",
                  options.names);
   if (std::optional<int> status = parser.parse(argc, argv))
     std::exit(*status);
-  if (options.output == "-" &&
-      (options.emit == Emit::Lib || options.emit == Emit::Obj)) {
+  if (options.output == "-" && mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");
     std::exit(2);
   }

@@ -27,6 +27,8 @@ struct Options {
   std::string names;
   /// A safetensors file that becomes part of the library, or empty.
   std::string weights;
+  /// Whether names of the spec can be looked at while the model runs.
+  bool observe = false;
   /// A folder for the IR after every pass, or empty.
   std::string irFolder;
   /// NAME=FILE and NAME=N.

@@ -59,6 +59,7 @@ int main(int argc, char **argv) {
     if (!frontendOptions.namesBuffer)
       return 1;
   }
+  frontendOptions.observe = options.observe;
   for (auto &[name, value] : options.dims)
     frontendOptions.sizes[name] = value;
   mlir::attn::VocabularyTokens tokens;
@@ -81,9 +82,7 @@ int main(int argc, char **argv) {
     return failed(mlir::attn::writeOutput(options.output, text));
   }
   mlir::attn::ModelOp model = *module->getOps<mlir::attn::ModelOp>().begin();
-  if ((options.emit == mlir::attn::Emit::Lib ||
-       options.emit == mlir::attn::Emit::Obj) &&
-      !hasAllTokens(model, tokens))
+  if (mlir::attn::isLibrary(options.emit) && !hasAllTokens(model, tokens))
     return 1;
   mlir::attn::CompileOptions compileOptions;
   compileOptions.emit = options.emit;

@@ -100,6 +100,8 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   };
   if (options.emit == Emit::Attn)
     return print();
+  if (options.emit == Emit::Header)
+    return writeOutput(options.output, makeHeader(name));
   if (failed(run(buildGraphPipeline)))
     return failure();
   if (options.emit == Emit::AttnFused)
@@ -109,6 +111,8 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   llvm::json::Object description = describeModel(model, options.vocabularies);
   if (failed(run(buildLoopsPipeline)))
     return failure();
+  if (options.emit == Emit::Loops)
+    return print();
   description["programs"] = describePrograms(module);
   if (failed(run(buildLlvmPipeline)))
     return failure();
@@ -144,7 +148,9 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     printError("expected a target that writes object files");
     return failure();
   }
-  if (options.emit != Emit::Lib)
-    return writeOutput(options.output, output);
-  return linkLibrary(output, name, options.output, options.compilerPath);
+  if (options.emit == Emit::Lib)
+    return linkLibrary(output, name, options.output, options.compilerPath);
+  if (options.emit == Emit::Static)
+    return linkArchive(output, name, options.output, options.compilerPath);
+  return writeOutput(options.output, output);
 }

@@ -17,7 +17,23 @@
 namespace mlir::attn {
 
 /// What attnc writes, from the text of the model to the library.
-enum class Emit { Params, Attn, AttnFused, Llvm, Asm, Obj, Lib };
+enum class Emit {
+  Params,
+  Attn,
+  AttnFused,
+  Loops,
+  Llvm,
+  Asm,
+  Obj,
+  Header,
+  Static,
+  Lib
+};
+
+/// Whether this is made of all of the model: code, description, tokens.
+inline bool isLibrary(Emit emit) {
+  return emit == Emit::Obj || emit == Emit::Static || emit == Emit::Lib;
+}
 
 struct CompileOptions {
   Emit emit = Emit::Lib;

@@ -9,7 +9,9 @@
 
 #include "tools/compile/Compile.h"
 
-#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -31,7 +33,7 @@ static std::string findLinker() {
   return "";
 }
 
-static std::string makeHeader(StringRef modelName) {
+std::string attn::makeHeader(StringRef modelName) {
   std::string guard = "ATTN_MODEL_" + modelName.upper() + "_H";
   std::string text(interfaceHeader, sizeof interfaceHeader);
   text += "\n#ifndef " + guard + "\n#define " + guard + "\n\n" +
@@ -42,38 +44,60 @@ static std::string makeHeader(StringRef modelName) {
   return text;
 }
 
-LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
-                                StringRef path, StringRef compilerPath) {
+namespace {
+/// One run of the linker. Everything is made in temporary files and moved into
+/// place at the end.
+class Linking {
+public:
+  Linking(StringRef path, StringRef compilerPath)
+      : path(path), compilerPath(compilerPath) {}
+  ~Linking() {
+    for (StringRef file : {StringRef(objectPath), StringRef(messagesPath),
+                           StringRef(partialPath)})
+      if (!file.empty())
+        llvm::sys::fs::remove(file);
+  }
+
+  /// Finds what is needed and writes the object to a file.
+  LogicalResult prepare(StringRef object);
+  /// Links the object and the runtime with `options` into the partial file.
+  LogicalResult link(ArrayRef<StringRef> options);
+  /// Moves the partial file into place and writes the header beside it.
+  LogicalResult finish(StringRef modelName);
+
+  StringRef getPartialPath() const { return partialPath; }
+
+private:
+  std::string path;
+  std::string compilerPath;
+  std::string linker;
+  llvm::SmallString<128> runtime, objectPath, messagesPath, partialPath;
+};
+} // namespace
+
+LogicalResult Linking::prepare(StringRef object) {
   StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty() && !llvm::sys::fs::is_directory(folder)) {
     printError("expected a folder for the library, but '" + folder +
                "' does not exist");
     return failure();
   }
-  llvm::SmallString<128> runtime(
-      llvm::sys::path::parent_path(llvm::sys::path::parent_path(compilerPath)));
+  runtime =
+      llvm::sys::path::parent_path(llvm::sys::path::parent_path(compilerPath));
   llvm::sys::path::append(runtime, "lib", "libattn_runtime.a");
   if (!llvm::sys::fs::exists(runtime)) {
     printError("expected the runtime at '" + runtime +
                "', but it is not there");
     return failure();
   }
-  std::string linker = findLinker();
+  linker = findLinker();
   if (linker.empty()) {
     printError("expected clang++-22, clang++ or c++ to link with, but found "
                "none of them");
     return failure();
   }
 
-  // Everything is made in temporary files and moved into place at the end.
-  llvm::SmallString<128> objectPath, messagesPath;
-  std::string libraryPath = path.str() + ".partial";
-  llvm::scope_exit cleanUp([&] {
-    for (StringRef file : {StringRef(objectPath), StringRef(messagesPath),
-                           StringRef(libraryPath)})
-      if (!file.empty())
-        llvm::sys::fs::remove(file);
-  });
+  partialPath = path + ".partial";
   int descriptor;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(
           "attn", "o", descriptor, objectPath)) {
@@ -81,51 +105,111 @@ LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
                error.message());
     return failure();
   }
-  {
-    llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-    out << object;
-    out.close();
-    if (out.has_error()) {
-      printError("expected to write '" + objectPath +
-                 "', but got: " + out.error().message());
-      out.clear_error();
-      return failure();
-    }
-  }
   (void)llvm::sys::fs::createTemporaryFile("attn", "txt", messagesPath);
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  out << object;
+  out.close();
+  if (out.has_error()) {
+    printError("expected to write '" + objectPath +
+               "', but got: " + out.error().message());
+    out.clear_error();
+    return failure();
+  }
+  return success();
+}
 
-  SmallVector<StringRef> arguments = {
-      linker, "-shared", "-o", libraryPath, objectPath, runtime,
-      // Nothing but libc and libm is needed.
-      "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections",
-      "-Wl,--exclude-libs,ALL", "-s"};
+LogicalResult Linking::link(ArrayRef<StringRef> options) {
+  SmallVector<StringRef> arguments = {linker, "-o", partialPath, objectPath,
+                                      runtime};
+  llvm::append_range(arguments, options);
   if (StringRef(linker).contains("clang"))
     arguments.push_back("-fuse-ld=lld");
-#ifdef ATTN_SANITIZE
-  // The runtime beside this compiler is built with sanitizers.
-  arguments.push_back("-fsanitize=address,undefined");
-#endif
   std::optional<StringRef> redirects[] = {
       StringRef(""), StringRef(messagesPath), StringRef(messagesPath)};
   int status =
       llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, redirects);
-  if (status != 0) {
-    auto messages = llvm::MemoryBuffer::getFile(messagesPath);
-    printError("expected '" + linker + "' to link the library, but got:\n" +
-               (messages ? (*messages)->getBuffer() : StringRef()));
-    return failure();
-  }
+  if (status == 0)
+    return success();
+  auto messages = llvm::MemoryBuffer::getFile(messagesPath);
+  printError("expected '" + linker + "' to link the library, but got:\n" +
+             (messages ? (*messages)->getBuffer() : StringRef()));
+  return failure();
+}
 
-  llvm::SmallString<128> headerPath(folder);
+LogicalResult Linking::finish(StringRef modelName) {
+  llvm::SmallString<128> headerPath(llvm::sys::path::parent_path(path));
   StringRef stem = llvm::sys::path::stem(path);
   stem.consume_front("lib");
   llvm::sys::path::append(headerPath, stem + ".h");
   if (failed(writeOutput(headerPath, makeHeader(modelName))))
     return failure();
-  if (std::error_code error = llvm::sys::fs::rename(libraryPath, path)) {
+  if (std::error_code error = llvm::sys::fs::rename(partialPath, path)) {
     llvm::sys::fs::remove(headerPath);
     printError("expected to write '" + path + "', but got: " + error.message());
     return failure();
   }
   return success();
+}
+
+LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
+                                StringRef path, StringRef compilerPath) {
+  Linking linking(path, compilerPath);
+  SmallVector<StringRef> options = {"-shared",
+                                    // Nothing but libc and libm is needed.
+                                    "-static-libstdc++", "-static-libgcc",
+                                    "-Wl,--gc-sections",
+                                    "-Wl,--exclude-libs,ALL", "-s"};
+#ifdef ATTN_SANITIZE
+  // The runtime beside this compiler is built with sanitizers.
+  options.push_back("-fsanitize=address,undefined");
+#endif
+  return success(succeeded(linking.prepare(object)) &&
+                 succeeded(linking.link(options)) &&
+                 succeeded(linking.finish(modelName)));
+}
+
+/// Makes every symbol of the object `from` local but `symbol`, and wraps it in
+/// an archive.
+static llvm::Error makeArchive(StringRef from, StringRef symbol, StringRef to) {
+  llvm::Expected<llvm::object::OwningBinary<llvm::object::Binary>> linked =
+      llvm::object::createBinary(from);
+  if (!linked)
+    return linked.takeError();
+  llvm::objcopy::ConfigManager config;
+  llvm::Expected<llvm::objcopy::NameOrPattern> name =
+      llvm::objcopy::NameOrPattern::create(
+          symbol, llvm::objcopy::MatchStyle::Literal,
+          [](llvm::Error error) { return error; });
+  if (!name)
+    return name.takeError();
+  if (llvm::Error error =
+          config.Common.SymbolsToKeepGlobal.addMatcher(std::move(name)))
+    return error;
+  llvm::SmallString<0> contents;
+  llvm::raw_svector_ostream out(contents);
+  if (llvm::Error error = llvm::objcopy::executeObjcopyOnBinary(
+          config, *linked->getBinary(), out))
+    return error;
+  llvm::NewArchiveMember member(llvm::MemoryBufferRef(contents, "model.o"));
+  return llvm::writeArchive(to, member, llvm::SymtabWritingMode::NormalSymtab,
+                            llvm::object::Archive::K_GNU,
+                            /*Deterministic=*/true, /*Thin=*/false);
+}
+
+LogicalResult attn::linkArchive(StringRef object, StringRef modelName,
+                                StringRef path, StringRef compilerPath) {
+  Linking linking(path, compilerPath);
+  // Section groups go: a final link must not take one library's functions for
+  // those of another that happen to have the same name.
+  if (failed(linking.prepare(object)) ||
+      failed(linking.link({"-r", "-nostdlib", "-Wl,--force-group-allocation"})))
+    return failure();
+  if (llvm::Error error = makeArchive(linking.getPartialPath(),
+                                      ("attn_model_" + modelName).str(),
+                                      linking.getPartialPath())) {
+    printError("expected to write '" + path +
+               "', but got: " + llvm::toString(std::move(error)));
+    return failure();
+  }
+  return linking.finish(modelName);
 }
