@@ -9,9 +9,11 @@
 #include "runtime/guard.h"
 #include "runtime/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 using namespace attn;
 
@@ -102,6 +104,9 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
   info.source_vocabulary =
       model->hasEncoder() ? description.inputs[0].vocabulary : -1;
   info.target_vocabulary = description.target.vocabulary;
+  info.alignment_heads = description.alignment
+                             ? static_cast<size_t>(description.alignment->heads)
+                             : 0;
   info.parameter_count = 0;
   for (const Parameter &parameter : description.parameters) {
     uint64_t count = 1;
@@ -166,58 +171,160 @@ static bool checkSentences(const attn_sentences &sentences, const char *what,
   return true;
 }
 
+/// Reads sequences that are banned. False and a message on failure.
+static bool readBanned(const attn_sentences &banned,
+                       const Vocabulary &vocabulary,
+                       std::vector<TokenIds> &sequences, std::string &error) {
+  for (size_t i = 0; i < banned.count; ++i) {
+    TokenIds &sequence = sequences.emplace_back();
+    std::string where = "banned sequence " + std::to_string(i + 1) + ": ";
+    if (!readSentence(banned, i, vocabulary, sequence, error)) {
+      error = where + error;
+      return false;
+    }
+    if (sequence.empty()) {
+      error = where + "expected at least one token, but got none";
+      return false;
+    }
+    for (size_t t = 0; t < sequence.size(); ++t) {
+      // Whoever bans a word that does not exist does not mean the unknown one.
+      if (!banned.ids && vocabulary.find(banned.tokens[i][t]) < 0) {
+        error = where + "expected words of vocabulary " +
+                quote(vocabulary.name()) + ", but got " +
+                quote(banned.tokens[i][t]) + " as word " +
+                std::to_string(t + 1);
+        return false;
+      }
+      if (sequence[t] < 0 || sequence[t] >= vocabulary.size()) {
+        error = where + "expected token ids of vocabulary " +
+                quote(vocabulary.name()) + ", 0 to " +
+                std::to_string(vocabulary.size() - 1) + ", but got " +
+                std::to_string(sequence[t]);
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Checks options and makes them the search's. False and a message on failure.
 static bool readOptions(const attn_decode_options &given, const Model &model,
                         DecodeOptions &options, std::string &error) {
-  auto fail = [&](const char *expected, const std::string &found) {
-    error = std::string("expected ") + expected + ", but got " + found;
+  auto fail = [&](const std::string &expected, const std::string &found) {
+    error = "expected " + expected + ", but got " + found;
     return false;
   };
-  if (given.beam < 1 || given.beam > 65536)
+  auto atLeast = [&](const char *name, double value, double minimum) {
+    return (value >= minimum && !std::isinf(value)) ||
+           fail(std::string(name) + " of at least " + formatNumber(minimum),
+                formatNumber(value));
+  };
+  auto positive = [&](const char *name, double value) {
+    return (value > 0 && !std::isinf(value)) ||
+           fail(std::string(name) + " greater than 0", formatNumber(value));
+  };
+  auto isFlag = [&](const char *name, int value) {
+    return value == 0 || value == 1 ||
+           fail(std::string(name) + " to be 0 or 1", std::to_string(value));
+  };
+  auto isKnown = [&](const char *name, int value, int last) {
+    return (value >= 0 && value <= last) ||
+           fail(std::string("a known ") + name, std::to_string(value));
+  };
+  constexpr size_t most = 65536;
+  if (given.beam < 1 || given.beam > most)
     return fail("a beam of 1 to 65536", std::to_string(given.beam));
-  if (given.nbest < 1 || given.nbest > given.beam)
+  if (!isFlag("sampling", given.sampling))
+    return false;
+  if (given.sampling && given.beam != 1)
+    return fail("a beam of 1 with sampling", std::to_string(given.beam));
+  if (given.sampling && (given.nbest < 1 || given.nbest > most))
+    return fail("1 to 65536 samples", std::to_string(given.nbest));
+  if (!given.sampling && (given.nbest < 1 || given.nbest > given.beam))
     return fail("nbest to be at least 1 and at most the beam",
                 std::to_string(given.nbest) + " with a beam of " +
                     std::to_string(given.beam));
-  if (given.normalization != ATTN_NORMALIZE_NONE &&
-      given.normalization != ATTN_NORMALIZE_LENGTH)
-    return fail("a known normalization",
-                std::to_string(static_cast<int>(given.normalization)));
-  if (!(given.alpha >= 0) || std::isinf(given.alpha))
-    return fail("an alpha of at least 0", formatNumber(given.alpha));
-  if (!(given.max_length_factor >= 0) || std::isinf(given.max_length_factor))
-    return fail("a max_length_factor of at least 0",
-                formatNumber(given.max_length_factor));
+  if (!isKnown("normalization", given.normalization, ATTN_NORMALIZE_GNMT) ||
+      !isKnown("stop rule", given.stop, ATTN_STOP_ESTIMATE) ||
+      !isKnown("refill", given.refill, ATTN_REFILL_NEVER) ||
+      !atLeast("an alpha", given.alpha, 0) ||
+      !atLeast("a max_length_factor", given.max_length_factor, 0) ||
+      !atLeast("a coverage", given.coverage, 0) ||
+      !positive("a repetition_penalty", given.repetition_penalty) ||
+      !positive("a temperature", given.temperature) ||
+      !positive("a patience", given.patience) ||
+      !isFlag("want_alignment", given.want_alignment) ||
+      !isFlag("replace_unknown", given.replace_unknown) ||
+      !isFlag("end_at_maximum", given.end_at_maximum))
+    return false;
   if (given.max_length_offset < 0)
     return fail("a max_length_offset of at least 0",
                 std::to_string(given.max_length_offset));
   if (given.min_length < 0)
     return fail("a min_length of at least 0", std::to_string(given.min_length));
+  if (given.no_repeat_ngram < 0)
+    return fail("a no_repeat_ngram of at least 0",
+                std::to_string(given.no_repeat_ngram));
+  if (!(given.top_p > 0 && given.top_p <= 1))
+    return fail("a top_p greater than 0 and at most 1",
+                formatNumber(given.top_p));
   if (given.batch_size < 1)
     return fail("a batch_size of at least 1", std::to_string(given.batch_size));
-  if (given.want_alignment != 0 && given.want_alignment != 1)
-    return fail("want_alignment to be 0 or 1",
-                std::to_string(given.want_alignment));
-  if (given.want_alignment && !model.description().alignment)
+  if (given.forced && given.prefixes)
+    return fail("one of forced targets and prefixes", "both");
+
+  const Description &description = model.description();
+  int64_t heads = description.alignment ? description.alignment->heads : 0;
+  if ((given.want_alignment || given.coverage > 0 || given.replace_unknown) &&
+      !heads)
     return fail("a model with an alignment",
-                quote(model.description().model) + ", which has none");
-  options.search.beam = given.beam;
-  options.search.nbest = given.nbest;
-  options.search.scoring.kind = given.normalization == ATTN_NORMALIZE_LENGTH
-                                    ? Scoring::Kind::Length
-                                    : Scoring::Kind::None;
-  options.search.scoring.alpha = given.alpha;
-  options.search.minLength = given.min_length;
-  options.search.wantAlignment = given.want_alignment;
+                quote(description.model) + ", which has none");
+  if (given.replace_unknown && !model.alignsWords())
+    return fail("an alignment with the words of the source to replace unknown "
+                "words",
+                "another one of model " + quote(description.model));
+  if (given.replace_unknown &&
+      description.targetVocabulary().marks().unknown < 0)
+    return fail("a target vocabulary with an unknown token",
+                quote(description.targetVocabulary().name()) +
+                    ", which has none");
+  if (given.want_alignment &&
+      (given.alignment_head < ATTN_HEADS_ALL || given.alignment_head >= heads))
+    return fail("an alignment_head of 0 to " + std::to_string(heads - 1) +
+                    ", ATTN_HEADS_AVERAGE or ATTN_HEADS_ALL",
+                std::to_string(given.alignment_head));
+
+  SearchOptions &search = options.search;
+  search.beam = given.beam;
+  search.nbest = given.nbest;
+  search.scoring.kind = static_cast<Scoring::Kind>(given.normalization);
+  search.scoring.alpha = given.alpha;
+  search.scoring.coverage = given.coverage;
+  search.constraints.minLength = given.min_length;
+  search.constraints.noRepeatNgram = given.no_repeat_ngram;
+  search.constraints.repetitionPenalty = given.repetition_penalty;
+  search.sampling = {
+      given.sampling == 1, given.temperature,
+      static_cast<int64_t>(std::min<size_t>(given.top_k, INT32_MAX)),
+      given.top_p, given.seed};
+  search.stop = static_cast<StopRule>(given.stop);
+  search.patience = given.patience;
+  search.refill = static_cast<Refill>(given.refill);
+  search.endAtMaximum = given.end_at_maximum;
+  search.wantAlignment = given.want_alignment;
+  search.alignmentHead = given.alignment_head;
+  search.wantAttended = given.replace_unknown;
   options.maxLengthFactor = given.max_length_factor;
   options.maxLengthOffset = given.max_length_offset;
   options.batchSize = given.batch_size;
   return true;
 }
 
-/// Makes what was found readable through the C interface.
+/// Makes what was found readable through the C interface. `sourceWord` tells a
+/// word of the sentence by its number.
+template <typename SourceWord>
 static void fillResult(DecodeResult found, const Vocabulary &vocabulary,
-                       SentenceResult &result) {
+                       SourceWord sourceWord, SentenceResult &result) {
   result.message = std::move(found.failure.message);
   result.view = {sizeof(attn_result), found.failure.status,
                  found.failure.failed() ? result.message.c_str() : nullptr,
@@ -230,9 +337,13 @@ static void fillResult(DecodeResult found, const Vocabulary &vocabulary,
     // An empty sentence has a finished hypothesis without any token.
     size_t emitted = data.tokens.size();
     size_t length = emitted - (data.finished && emitted ? 1 : 0);
-    for (size_t t = 0; t < length; ++t)
+    for (size_t t = 0; t < length; ++t) {
+      bool replaces = !data.attended.empty() && data.attended[t] >= 0 &&
+                      data.tokens[t] == vocabulary.marks().unknown;
       to.texts.push_back(
-          vocabulary.tokens()[static_cast<size_t>(data.tokens[t])]);
+          replaces ? sourceWord(static_cast<size_t>(data.attended[t]))
+                   : vocabulary.tokens()[static_cast<size_t>(data.tokens[t])]);
+    }
     for (const std::string &text : to.texts)
       to.tokens.push_back(text.c_str());
     attn_hypothesis &view = to.view;
@@ -247,6 +358,7 @@ static void fillResult(DecodeResult found, const Vocabulary &vocabulary,
     view.finished = data.finished;
     view.memory_positions = static_cast<size_t>(data.memoryPositions);
     view.alignment = data.alignment.empty() ? nullptr : data.alignment.data();
+    view.heads = static_cast<size_t>(data.heads);
   }
 }
 
@@ -263,28 +375,35 @@ static attn_results *decode(const attn_model *model,
     if (!model || !sentences)
       return fail(ATTN_ERROR_ARGUMENT,
                   "expected a model and sentences, but got null");
-    attn_sentences sources = {};
-    attn_sentences targets = {};
+    attn_sentences sources = {}, targets = {}, prefixes = {}, banned = {};
     attn_decode_options given = attn_default_decode_options();
-    if (!copyOptions(&sources, sizeof(sources), sentences, "attn_sentences",
-                     message) ||
-        (options && !copyOptions(&given, sizeof(given), options,
+    auto copySentences = [&](attn_sentences &to, const attn_sentences *from,
+                             const char *what) {
+      return !from ||
+             (copyOptions(&to, sizeof(to), from, "attn_sentences", message) &&
+              checkSentences(to, what, message));
+    };
+    if ((options && !copyOptions(&given, sizeof(given), options,
                                  "attn_decode_options", message)) ||
-        (given.forced && !copyOptions(&targets, sizeof(targets), given.forced,
-                                      "attn_sentences", message)) ||
-        !checkSentences(sources, "sentences", message) ||
-        !checkSentences(targets, "forced targets", message))
+        !copySentences(sources, sentences, "sentences") ||
+        !copySentences(targets, given.forced, "forced targets") ||
+        !copySentences(prefixes, given.prefixes, "prefixes") ||
+        !copySentences(banned, given.banned, "banned sequences"))
       return fail(ATTN_ERROR_ARGUMENT, message);
-    DecodeOptions search;
-    if (!readOptions(given, *model->model, search, message))
-      return fail(ATTN_ERROR_OPTION, message);
-    if (given.forced && targets.count != sources.count)
-      return fail(ATTN_ERROR_OPTION,
-                  "expected as many forced targets as sentences, " +
-                      std::to_string(sources.count) + ", but got " +
-                      std::to_string(targets.count));
-
     const Vocabulary &target = model->model->description().targetVocabulary();
+    DecodeOptions search;
+    if (!readOptions(given, *model->model, search, message) ||
+        !readBanned(banned, target, search.search.constraints.banned, message))
+      return fail(ATTN_ERROR_OPTION, message);
+    for (auto [what, some, count] :
+         {std::tuple("forced targets", given.forced, targets.count),
+          std::tuple("prefixes", given.prefixes, prefixes.count)})
+      if (some && count != sources.count)
+        return fail(ATTN_ERROR_OPTION,
+                    std::string("expected as many ") + what +
+                        " as sentences, " + std::to_string(sources.count) +
+                        ", but got " + std::to_string(count));
+
     // A model without an encoder knows no source words; the model reports it.
     const Vocabulary *source = model->model->sourceVocabulary();
     std::vector<SourceSentence> all(sources.count);
@@ -292,16 +411,28 @@ static attn_results *decode(const attn_model *model,
       if (!readSentence(sources, i, source ? *source : target, all[i].source,
                         message))
         all[i].failure = {ATTN_ERROR_INPUT, message};
-      if (!given.forced)
-        continue;
-      if (!readSentence(targets, i, target, all[i].forced.emplace(), message))
+      if (given.forced &&
+          !readSentence(targets, i, target, all[i].forced.emplace(), message))
         all[i].failure = {ATTN_ERROR_INPUT, "forced target: " + message};
+      if (given.prefixes &&
+          !readSentence(prefixes, i, target, all[i].prefix, message))
+        all[i].failure = {ATTN_ERROR_INPUT, "prefix: " + message};
+      if (given.sentence_numbers)
+        all[i].number = given.sentence_numbers[i];
     }
     std::vector<DecodeResult> found = model->model->decode(all, search);
     auto results = std::make_unique<attn_results>();
     results->sentences.resize(found.size());
     for (size_t i = 0; i < found.size(); ++i)
-      fillResult(std::move(found[i]), target, results->sentences[i]);
+      fillResult(
+          std::move(found[i]), target,
+          [&](size_t word) -> std::string {
+            // As it was given: in the vocabulary it may be unknown.
+            if (sources.tokens)
+              return sources.tokens[i][word];
+            return source->tokens()[static_cast<size_t>(all[i].source[word])];
+          },
+          results->sentences[i]);
     return results.release();
   });
 }

@@ -45,11 +45,6 @@ double logSumExp(const float *logits, int64_t size) {
   return top + portableLog(sums[0]);
 }
 
-void MinimumLength::apply(int64_t emitted, float *logits, int64_t size) const {
-  if (emitted < length && end >= 0 && end < size)
-    logits[end] = -std::numeric_limits<float>::infinity();
-}
-
 bool BestContinuations::offer(int32_t beam, double total, const float *logits,
                               int64_t size, double logSum) {
   bool any = false;
@@ -72,9 +67,9 @@ bool BestContinuations::offer(int32_t beam, double total, const float *logits,
   return any;
 }
 
-std::vector<Continuation> BestContinuations::take() {
+const std::vector<Continuation> &BestContinuations::sorted() {
   std::sort(heap.begin(), heap.end());
-  return std::move(heap);
+  return heap;
 }
 
 } // namespace attn

@@ -19,25 +19,6 @@ namespace attn {
 /// logit is NaN or +inf (R20); -inf where every logit is -inf.
 double logSumExp(const float *logits, int64_t size);
 
-/// Changes the logits of a hypothesis before they are normalised (R15).
-class LogitsFilter {
-public:
-  virtual ~LogitsFilter() = default;
-  /// `emitted` is the number of tokens that the hypothesis has.
-  virtual void apply(int64_t emitted, float *logits, int64_t size) const = 0;
-};
-
-/// Bans the end token until enough tokens stand before it.
-class MinimumLength : public LogitsFilter {
-public:
-  MinimumLength(int64_t length, int32_t end) : length(length), end(end) {}
-  void apply(int64_t emitted, float *logits, int64_t size) const override;
-
-private:
-  int64_t length;
-  int32_t end;
-};
-
 /// One way to continue one of a sentence's hypotheses by one token.
 struct Continuation {
   double total = 0;   ///< S of the hypothesis, this token included.
@@ -58,18 +39,22 @@ struct Continuation {
 /// Keeps the best of many continuations.
 class BestContinuations {
 public:
-  explicit BestContinuations(size_t most) : most(most) {}
+  /// Forgets what it has, to keep at most `limit`.
+  void reset(size_t limit) {
+    most = limit;
+    heap.clear();
+  }
 
   /// Offers all continuations of a hypothesis, hypotheses in ascending order.
   /// Tokens of probability 0 are none. False where there are none at all.
   bool offer(int32_t beam, double total, const float *logits, int64_t size,
              double logSum);
 
-  /// The best, in order.
-  std::vector<Continuation> take();
+  /// The best, in order; until the next `reset`.
+  const std::vector<Continuation> &sorted();
 
 private:
-  size_t most;
+  size_t most = 0;
   std::vector<Continuation> heap; ///< The worst on top.
 };
 

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace attn {
 
@@ -41,6 +43,11 @@ const Vocabulary *Model::sourceVocabulary() const {
   if (about.inputs.empty())
     return nullptr;
   return &about.vocabularies[static_cast<size_t>(about.inputs[0].vocabulary)];
+}
+
+bool Model::alignsWords() const {
+  return about.alignment && !about.inputs.empty() &&
+         about.alignment->axis == about.inputs[0].axis;
 }
 
 /// Whether ids are of a vocabulary; if not, a message.
@@ -90,22 +97,9 @@ bool Model::prepare(const SourceSentence &sentence,
                 std::to_string(sentence.source.size()) + " tokens");
   }
 
-  if (sentence.forced) {
-    const Vocabulary &target = about.targetVocabulary();
-    int32_t end = target.marks().end;
-    TokenIds forced = *sentence.forced;
-    if (!checkIds(forced, target, error))
-      return fail(error);
-    auto place = std::find(forced.begin(), forced.end(), end);
-    if (place != forced.end())
-      return fail("expected a forced target without its end token, but got " +
-                  quote(target.tokens()[static_cast<size_t>(end)]) +
-                  " as token " + std::to_string(place - forced.begin() + 1));
-    if (end >= 0)
-      forced.push_back(end);
-    prepared.forced = std::move(forced);
-    return true;
-  }
+  prepared.words = static_cast<int64_t>(sentence.source.size());
+  if (sentence.forced)
+    return prepareForced(*sentence.forced, prepared, error) || fail(error);
   double length = std::floor(options.maxLengthFactor *
                              static_cast<double>(sentence.source.size())) +
                   static_cast<double>(options.maxLengthOffset);
@@ -117,6 +111,40 @@ bool Model::prepare(const SourceSentence &sentence,
     return false;
   }
   prepared.maxLength = static_cast<int64_t>(length);
+
+  const Vocabulary &target = about.targetVocabulary();
+  if (!checkIds(sentence.prefix, target, error))
+    return fail("prefix: " + error);
+  auto end = std::find(sentence.prefix.begin(), sentence.prefix.end(),
+                       target.marks().end);
+  // It ends the hypothesis; what follows it is never emitted.
+  prepared.prefix.assign(sentence.prefix.begin(),
+                         end == sentence.prefix.end() ? end : end + 1);
+  if (static_cast<int64_t>(prepared.prefix.size()) > prepared.maxLength)
+    return fail("expected a prefix of at most " +
+                std::to_string(prepared.maxLength) +
+                " tokens, the maximum length, but got " +
+                std::to_string(prepared.prefix.size()));
+  return true;
+}
+
+/// The same for a target that is forced.
+bool Model::prepareForced(const TokenIds &forced, SearchSentence &prepared,
+                          std::string &error) const {
+  const Vocabulary &target = about.targetVocabulary();
+  int32_t end = target.marks().end;
+  if (!checkIds(forced, target, error))
+    return false;
+  auto place = std::find(forced.begin(), forced.end(), end);
+  if (place != forced.end()) {
+    error = "expected a forced target without its end token, but got " +
+            quote(target.tokens()[static_cast<size_t>(end)]) + " as token " +
+            std::to_string(place - forced.begin() + 1);
+    return false;
+  }
+  prepared.forced = forced;
+  if (end >= 0)
+    prepared.forced->push_back(end);
   return true;
 }
 
@@ -157,8 +185,23 @@ Model::decode(const std::vector<SourceSentence> &sentences,
     batch.clear();
     places.clear();
   };
-  for (size_t i = 0; i < sentences.size(); ++i) {
+  // Sentences of similar length waste little on padding, and the long ones
+  // come first.
+  std::vector<size_t> order(sentences.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  auto length = [&](size_t i) {
+    const SourceSentence &sentence = sentences[i];
+    return std::pair(sentence.source.size(), sentence.forced
+                                                 ? sentence.forced->size()
+                                                 : sentence.prefix.size());
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    auto x = length(a), y = length(b);
+    return x != y ? x > y : a < b;
+  });
+  for (size_t i : order) {
     SearchSentence prepared;
+    prepared.number = sentences[i].number.value_or(i);
     if (!prepare(sentences[i], options, prepared, results[i]))
       continue;
     batch.push_back(std::move(prepared));

@@ -29,11 +29,15 @@ struct Failure {
 };
 
 /// A sentence to decode: ids of the source and, for forced decoding, of the
-/// target, both without end tokens. A sentence that failed already keeps its
-/// failure.
+/// target, both without end tokens; or of a prefix of the target, which an end
+/// token ends. A sentence that failed already keeps its failure.
 struct SourceSentence {
   TokenIds source;
   std::optional<TokenIds> forced;
+  TokenIds prefix;
+  /// By which random numbers are drawn. Its place among the sentences, if not
+  /// given.
+  std::optional<uint64_t> number;
   Failure failure;
 };
 
@@ -62,8 +66,13 @@ public:
   /// Null where the model has no encoder.
   const Vocabulary *sourceVocabulary() const;
 
-  /// Decodes sentences, `batchSize` at a time. The result of a sentence does
-  /// not depend on the others.
+  /// Whether the memory positions of the alignment are the source's tokens. An
+  /// encoder that shortens sequences has others.
+  bool alignsWords() const;
+
+  /// Decodes sentences, `batchSize` of similar length at a time. The result of
+  /// a sentence does not depend on the others; results stand in the order of
+  /// the sentences.
   std::vector<DecodeResult> decode(const std::vector<SourceSentence> &sentences,
                                    const DecodeOptions &options) const;
 
@@ -71,6 +80,8 @@ private:
   Model() = default;
   bool prepare(const SourceSentence &sentence, const DecodeOptions &options,
                SearchSentence &prepared, DecodeResult &result) const;
+  bool prepareForced(const TokenIds &forced, SearchSentence &prepared,
+                     std::string &error) const;
 
   Description about;
   std::unique_ptr<Backend> backend;

@@ -1,11 +1,11 @@
-//===- search.h - greedy, beam and forced decoding ------------------------===//
+//===- search.h - greedy, beam, sampled and forced decoding ---------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// R15, R16, R19 and R20 of the semantics over any Backend.
+// R15, R16 and R18 to R20 of the semantics over any Backend.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,9 @@
 #define ATTN_RUNTIME_SEARCH_H
 
 #include "runtime/backend.h"
+#include "runtime/constraints.h"
 #include "runtime/distribution.h"
+#include "runtime/sampling.h"
 #include "runtime/scoring.h"
 
 #include <cstdint>
@@ -23,12 +25,51 @@
 
 namespace attn {
 
+/// When a beam search ends before nothing lives. "Finished" are hypotheses that
+/// grow no more.
+enum class StopRule {
+  /// As many as the beam is wide are finished, and no live hypothesis can beat
+  /// the worst of them (R16).
+  Bound,
+  /// `patience` times the width of the beam are finished, rounded.
+  Count,
+  /// The best continuation of some step was an end token, and `nbest` are
+  /// finished.
+  Top,
+  /// As many as the beam is wide are finished, and the best continuation of
+  /// this step, scored at its own length, does not beat the worst of them.
+  Estimate
+};
+
+/// What becomes of the places of continuations that end.
+enum class Refill {
+  Always, ///< The next best live on in them (R16).
+  Next,   ///< They are empty for a step.
+  Never   ///< They stay empty: the beam shrinks.
+};
+
+/// Which weights an alignment has.
+constexpr int32_t averageOfHeads = -1, allHeads = -2;
+
 struct SearchOptions {
   size_t beam = 1;
+  /// Hypotheses to return, or samples.
   size_t nbest = 1;
   Scoring scoring;
-  int64_t minLength = 0;
+  Constraints constraints;
+  /// Instead of a search: `beam` is not used then.
+  Sampling sampling;
+  StopRule stop = StopRule::Bound;
+  double patience = 1; ///< Greater than 0.
+  Refill refill = Refill::Always;
+  /// Whether the last token that the maximum length permits is the end token,
+  /// whatever its probability.
+  bool endAtMaximum = false;
   bool wantAlignment = false;
+  /// The number of a head, or one of the constants above.
+  int32_t alignmentHead = averageOfHeads;
+  /// Whether to tell the most attended source word of each token.
+  bool wantAttended = false;
 };
 
 /// What a model emits.
@@ -45,6 +86,13 @@ struct SearchSentence {
   int64_t maxLength = 0;
   /// Forced decoding: the tokens to emit, an end token included.
   std::optional<TokenIds> forced;
+  /// Tokens to emit before the search begins, at most `maxLength`. An end token
+  /// is the last of them. Not with `forced`.
+  TokenIds prefix;
+  /// Memory positions, from the first on, that are words of the source.
+  int64_t words = 0;
+  /// By which random numbers are drawn.
+  uint64_t number = 0;
 };
 
 struct Hypothesis {
@@ -54,12 +102,18 @@ struct Hypothesis {
   double score = 0;
   bool finished = false; ///< Whether the end token was emitted.
   int64_t memoryPositions = 0;
-  std::vector<float> alignment; ///< [tokens, memory positions], or empty.
+  int64_t heads = 1;
+  /// [tokens, memory positions, heads], or empty.
+  std::vector<float> alignment;
+  /// [tokens] The word of the source with the largest weight (averaged over
+  /// heads, the first of equals), -1 if there is none; or empty.
+  std::vector<int32_t> attended;
 };
 
 struct SearchResult {
   std::string error; ///< Empty, or why there are no hypotheses.
-  std::vector<Hypothesis> hypotheses; ///< The best first.
+  /// The best first; samples in the order of their numbers.
+  std::vector<Hypothesis> hypotheses;
 };
 
 /// Decodes a batch of sentences; a result does not depend on the others. False

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/attn.h"
+#include "runtime/c_api.h"
 #include "runtime/compiled_backend.h"
 #include "runtime/compiled_model.h"
 #include "unittests/runtime/test_files.h"
@@ -317,14 +318,130 @@ TEST_F(CApi, WrongOptions) {
                                    "sentences, 1, but got 2");
 }
 
+TEST_F(CApi, WrongValuesOfOptions) {
+  auto expectWrong = [&](auto attn_decode_options::*field, auto value,
+                         const char *message) {
+    options = attn_default_decode_options();
+    options.want_alignment = 1;
+    options.*field = value;
+    expectFailure(ATTN_ERROR_OPTION, message);
+  };
+  using O = attn_decode_options;
+  expectWrong(&O::normalization, static_cast<attn_normalization>(3),
+              "expected a known normalization, but got 3");
+  expectWrong(&O::coverage, -.5,
+              "expected a coverage of at least 0, but got "
+              "-0.5");
+  expectWrong(&O::coverage, NAN,
+              "expected a coverage of at least 0, but got "
+              "nan");
+  expectWrong(&O::no_repeat_ngram, -1,
+              "expected a no_repeat_ngram of at least 0, but got -1");
+  expectWrong(&O::repetition_penalty, 0.,
+              "expected a repetition_penalty greater than 0, but got 0");
+  expectWrong(&O::sampling, 2, "expected sampling to be 0 or 1, but got 2");
+  expectWrong(&O::temperature, 0.,
+              "expected a temperature greater than 0, but got 0");
+  expectWrong(&O::temperature, INFINITY,
+              "expected a temperature greater than 0, but got inf");
+  expectWrong(&O::top_p, 0.,
+              "expected a top_p greater than 0 and at most 1, but got 0");
+  expectWrong(&O::top_p, 1.1,
+              "expected a top_p greater than 0 and at most 1, but got 1.1");
+  expectWrong(&O::alignment_head, 1,
+              "expected an alignment_head of 0 to 0, ATTN_HEADS_AVERAGE or "
+              "ATTN_HEADS_ALL, but got 1");
+  expectWrong(&O::alignment_head, -3,
+              "expected an alignment_head of 0 to 0, ATTN_HEADS_AVERAGE or "
+              "ATTN_HEADS_ALL, but got -3");
+  expectWrong(&O::stop, static_cast<attn_stop>(9),
+              "expected a known stop rule, but got 9");
+  expectWrong(&O::refill, static_cast<attn_refill>(-1),
+              "expected a known refill, but got -1");
+  expectWrong(&O::patience, 0.,
+              "expected a patience greater than 0, but got 0");
+  expectWrong(&O::replace_unknown, 1,
+              "expected a target vocabulary with an unknown token, but got "
+              "'target', which has none");
+  options = attn_default_decode_options();
+  options.sampling = 1;
+  options.beam = 2;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected a beam of 1 with sampling, but got 2");
+  options.beam = 1;
+  options.nbest = 100000;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected 1 to 65536 samples, but got 100000");
+  options = attn_default_decode_options();
+  Words two({"A", "B"}), one({"A"}), wrong({"A", "A Bee"}), none({""});
+  options.prefixes = &two.view;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected as many prefixes as sentences, 1, but got 2");
+  options.prefixes = options.forced = &one.view;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected one of forced targets and prefixes, but got both");
+  options = attn_default_decode_options();
+  options.banned = &wrong.view;
+  expectFailure(ATTN_ERROR_OPTION,
+                "banned sequence 2: expected words of vocabulary 'target', "
+                "which has no unknown token, but got 'Bee' as word 2");
+  options.banned = &none.view;
+  expectFailure(ATTN_ERROR_OPTION, "banned sequence 1: expected at least one "
+                                   "token, but got none");
+  const int32_t id = 7, *ids = &id;
+  size_t length = 1;
+  attn_sentences outside = {sizeof(outside), 1, &length, nullptr, &ids};
+  options.banned = &outside;
+  expectFailure(ATTN_ERROR_OPTION,
+                "banned sequence 1: expected token ids of vocabulary 'target', "
+                "0 to 6, but got 7");
+}
+
+// R18 through the C interface.
+TEST_F(CApi, PrefixesBansAndSamples) {
+  Results plain = decode({"a b c", "c"});
+  const attn_hypothesis *best = api->hypothesis(plain.get(), 0, 0);
+  ASSERT_GT(best->length, 2u);
+  std::string second = best->tokens[1];
+  Words sources({"a b c", "c"}), prefixes({best->tokens[0], ""}),
+      banned({second});
+  options.prefixes = &prefixes.view;
+  Results again(api->decode(model, &sources.view, &options, &error),
+                api->free_results);
+  ASSERT_TRUE(again) << error.message;
+  for (size_t i : {0, 1})
+    expectSame(api, plain.get(), i, again.get(), i);
+  options.banned = &banned.view;
+  Results without(api->decode(model, &sources.view, &options, &error),
+                  api->free_results);
+  ASSERT_TRUE(without) << error.message;
+  const attn_hypothesis *other = api->hypothesis(without.get(), 0, 0);
+  for (size_t t = 1; t < other->length; ++t)
+    EXPECT_STRNE(other->tokens[t], second.c_str());
+  // Samples: numbered by the caller, they do not depend on their place.
+  options = attn_default_decode_options();
+  options.sampling = 1;
+  options.nbest = 4;
+  options.seed = 11;
+  options.temperature = 3;
+  Results samples = decode(lines);
+  const uint64_t number = 2;
+  options.sentence_numbers = &number;
+  Results alone = decode({lines[2]});
+  ASSERT_TRUE(alone) << error.message;
+  EXPECT_EQ(api->result(alone.get(), 0)->hypothesis_count, 4u);
+  expectSame(api, samples.get(), 2, alone.get(), 0);
+}
+
 TEST_F(CApi, WrongArguments) {
   EXPECT_FALSE(api->decode(nullptr, nullptr, nullptr, &error));
   EXPECT_EQ(error.status, ATTN_ERROR_ARGUMENT);
   EXPECT_FALSE(api->decode(nullptr, nullptr, nullptr, nullptr));
   options.struct_size = 0;
   expectFailure(ATTN_ERROR_ARGUMENT,
-                "expected struct_size of attn_decode_options to be 88, but got "
-                "0");
+                ("expected struct_size of attn_decode_options to be " +
+                 std::to_string(sizeof(options)) + ", but got 0")
+                    .c_str());
   Words words({"a"});
   words.view.tokens = nullptr;
   EXPECT_FALSE(api->decode(model, &words.view, nullptr, &error));
@@ -413,8 +530,11 @@ TEST(OpenCApi, NeedsFittingWeights) {
   EXPECT_EQ(error.message, nullptr);
 }
 
-/// Opens the model with its description changed.
-Failure openChanged(const std::string &from, const std::string &to) {
+/// Opens the model with its description changed. Its weights stay at their
+/// place.
+std::unique_ptr<Model> openWith(const std::string &from, const std::string &to,
+                                Failure &failure) {
+  static std::string weights = fakeWeights();
   std::string description(attn_compiled.description,
                           attn_compiled.description_size);
   size_t place = description.find(from);
@@ -423,11 +543,63 @@ Failure openChanged(const std::string &from, const std::string &to) {
   attn_compiled_model changed = attn_compiled;
   changed.description = description.data();
   changed.description_size = description.size();
-  std::string weights = fakeWeights();
   changed.weights = weights.data();
   changed.weights_size = weights.size();
+  return openCompiledModel(changed, nullptr, failure);
+}
+
+// R18: the source's words as they were given; neither padding nor the end.
+TEST(CApiReplacement, UnknownWordsComeFromTheSource) {
   Failure failure;
-  std::unique_ptr<Model> model = openCompiledModel(changed, nullptr, failure);
+  std::unique_ptr<Model> opened =
+      openWith("\"start\": 0, \"end\": 1}]",
+               "\"start\": 0, \"end\": 1, \"unknown\": 2}]", failure);
+  ASSERT_TRUE(opened) << failure.message;
+  attn_api api = modelApi();
+  attn_model *model = wrapModel(std::move(opened));
+  EXPECT_EQ(api.info(model)->alignment_heads, 1u);
+  attn_error error = ATTN_ERROR_INIT;
+  attn_decode_options options = attn_default_decode_options();
+  options.replace_unknown = 1;
+  // The weight is largest where the target's position is, and at the end token
+  // behind the sentence's: then all words have equal weights.
+  Words sources({"zebra b nothing", "c", "c a b a c b a"}),
+      targets({"A B what <unk> <unk>", "<unk> <unk>", "A"});
+  options.forced = &targets.view;
+  for (int wanted : {0, 1}) {
+    options.want_alignment = wanted;
+    attn_results *found = api.decode(model, &sources.view, &options, &error);
+    ASSERT_TRUE(found) << error.message;
+    const attn_hypothesis *first = api.hypothesis(found, 0, 0);
+    EXPECT_EQ(first->alignment != nullptr, wanted == 1);
+    ASSERT_EQ(first->length, 5u);
+    EXPECT_STREQ(first->tokens[0], "A");
+    EXPECT_STREQ(first->tokens[2], "nothing");
+    EXPECT_STREQ(first->tokens[3], "zebra");
+    EXPECT_STREQ(first->tokens[4], "zebra");
+    EXPECT_EQ(first->ids[2], 2);
+    EXPECT_STREQ(api.hypothesis(found, 1, 0)->tokens[0], "c");
+    EXPECT_STREQ(api.hypothesis(found, 1, 0)->tokens[1], "c");
+    api.free_results(found);
+  }
+  // From numbers, the vocabulary's words.
+  const int32_t ids[] = {3, 4}, unknown[] = {3, 2};
+  const int32_t *source = ids, *target = unknown;
+  size_t length = 2;
+  attn_sentences numbers = {sizeof(numbers), 1, &length, nullptr, &source};
+  attn_sentences forced = {sizeof(forced), 1, &length, nullptr, &target};
+  options.forced = &forced;
+  attn_results *found = api.decode(model, &numbers, &options, &error);
+  ASSERT_TRUE(found) << error.message;
+  EXPECT_STREQ(api.hypothesis(found, 0, 0)->tokens[1], "b");
+  api.free_results(found);
+  api.close(model);
+}
+
+/// Whether the model opens with its description changed.
+Failure openChanged(const std::string &from, const std::string &to) {
+  Failure failure;
+  std::unique_ptr<Model> model = openWith(from, to, failure);
   EXPECT_EQ(model == nullptr, failure.failed());
   return failure;
 }

@@ -5,162 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/search.h"
-#include "runtime/model.h"
+#include "unittests/runtime/table_model.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <random>
 #include <tuple>
 
 using namespace attn;
+using namespace attn::test;
 
 namespace {
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-/// What a model says after a prefix: logits, and the weights of the step.
-using LogitsOf = std::function<std::vector<float>(const TokenIds &source,
-                                                  const TokenIds &prefix)>;
-using WeightsOf = std::function<std::vector<float>(const TokenIds &source,
-                                                   const TokenIds &prefix)>;
-
-/// A model that is a function. It follows `parents` to know each row's prefix,
-/// and checks what it is asked on the way.
-class TableBackend : public Backend {
-public:
-  TableBackend(LogitsOf logits, WeightsOf weights = nullptr, int64_t heads = 1)
-      : logits(std::move(logits)), weights(std::move(weights)), heads(heads) {}
-
-  std::unique_ptr<Decoding> encode(const std::vector<TokenIds> &sentences,
-                                   std::string &) override {
-    for (const TokenIds &sentence : sentences)
-      encoded.push_back(sentence);
-    return std::make_unique<TableDecoding>(*this, sentences);
-  }
-
-  std::vector<TokenIds> encoded;
-  std::vector<int64_t> rowsOfSteps;
-
-private:
-  class TableDecoding : public Decoding {
-  public:
-    TableDecoding(TableBackend &table, std::vector<TokenIds> sentences)
-        : table(table), sentences(std::move(sentences)) {
-      for (const TokenIds &sentence : this->sentences)
-        longest = std::max(longest, sentence.size());
-      prefixes.resize(this->sentences.size());
-    }
-    bool step(const StepRequest &request, StepResult &result,
-              std::string &error) override {
-      std::vector<TokenIds> now;
-      logits.clear();
-      weights.clear();
-      for (int64_t row = 0; row < request.rows; ++row) {
-        int32_t sentence = request.sentences[row];
-        if (row)
-          EXPECT_LE(request.sentences[row - 1], sentence);
-        TokenIds prefix = prefixes[request.parents[row]];
-        if (!first)
-          prefix.push_back(request.tokens[row]);
-        else
-          EXPECT_EQ(request.parents[row], sentence);
-        EXPECT_EQ(request.positions[row], static_cast<int32_t>(prefix.size()));
-        const TokenIds &source = sentences[sentence];
-        std::vector<float> own = table.logits(source, prefix);
-        if (own.empty()) {
-          error = "expected another sentence";
-          return false;
-        }
-        logits.insert(logits.end(), own.begin(), own.end());
-        if (table.weights) {
-          own = table.weights(source, prefix);
-          own.resize(longest * table.heads, nan); // Padding is never read.
-          weights.insert(weights.end(), own.begin(), own.end());
-        }
-        now.push_back(std::move(prefix));
-      }
-      prefixes = std::move(now);
-      first = false;
-      table.rowsOfSteps.push_back(request.rows);
-      result.logits = logits.data();
-      if (table.weights) {
-        result.weights = weights.data();
-        result.memoryPositions = static_cast<int64_t>(longest);
-        result.heads = table.heads;
-      }
-      return true;
-    }
-    int64_t memoryLength(int64_t sentence) const override {
-      return static_cast<int64_t>(sentences[sentence].size());
-    }
-
-  private:
-    TableBackend &table;
-    std::vector<TokenIds> sentences;
-    size_t longest = 0;
-    std::vector<TokenIds> prefixes;
-    std::vector<float> logits, weights;
-    bool first = true;
-  };
-
-  LogitsOf logits;
-  WeightsOf weights;
-  int64_t heads;
-};
-
-constexpr int32_t start = 0, end = 1, A = 2, B = 3;
-
-/// The logits of probabilities; tokens not given share what is left.
-std::vector<float> probabilities(std::vector<std::pair<int32_t, double>> given,
-                                 size_t size = 24) {
-  double rest = 1;
-  for (auto [token, p] : given)
-    rest -= p;
-  double each = rest / static_cast<double>(size - given.size());
-  std::vector<float> logits(
-      size, each > 1e-9 ? static_cast<float>(std::log(each)) : -infinity);
-  for (auto [token, p] : given)
-    logits[token] = static_cast<float>(std::log(p));
-  return logits;
-}
-
-SearchOptions beamOptions(size_t beam, size_t nbest = 1) {
-  SearchOptions options;
-  options.beam = beam;
-  options.nbest = nbest;
-  return options;
-}
-
-std::vector<SearchResult>
-searchAll(Backend &backend, int64_t vocabularySize,
-          const std::vector<SearchSentence> &sentences,
-          const SearchOptions &options) {
-  std::vector<SearchResult> results;
-  std::string error;
-  SearchTarget target{vocabularySize, start, end};
-  EXPECT_TRUE(search(backend, target, sentences, options, results, error))
-      << error;
-  return results;
-}
-
-std::vector<Hypothesis> searchOne(Backend &backend,
-                                  const SearchOptions &options,
-                                  int64_t maxLength = 20,
-                                  int64_t vocabularySize = 24) {
-  SearchSentence sentence;
-  sentence.source = {7, 8, 9};
-  sentence.maxLength = maxLength;
-  auto results = searchAll(backend, vocabularySize, {sentence}, options);
-  EXPECT_EQ(results.size(), 1u);
-  EXPECT_EQ(results[0].error, "");
-  return results[0].hypotheses;
-}
 
 /// R16's example.
 std::vector<float> firstStepExample(const TokenIds &, const TokenIds &prefix) {
@@ -317,7 +169,7 @@ TEST(Search, MinimumLengthBansTheEndBeforeNormalising) {
     return probabilities({{end, .5}, {A, .4}});
   });
   SearchOptions options = beamOptions(1);
-  options.minLength = 2;
+  options.constraints.minLength = 2;
   auto found = searchOne(backend, options);
   EXPECT_EQ(found[0].tokens, (TokenIds{A, A, end}));
   EXPECT_NEAR(found[0].wordLogprobs[0], std::log(.4 / .5), 1e-6);
@@ -349,21 +201,6 @@ TEST(Search, LengthNormalisation) {
   }
 }
 
-/// A model whose probabilities depend on everything before, without ties.
-std::vector<float> randomLogits(const TokenIds &source, const TokenIds &prefix,
-                                size_t size) {
-  uint32_t seed = 17;
-  for (int32_t token : source)
-    seed = seed * 31 + static_cast<uint32_t>(token);
-  for (int32_t token : prefix)
-    seed = seed * 1000003 + static_cast<uint32_t>(token) + 1;
-  std::mt19937 generator(seed);
-  std::vector<float> logits(size);
-  for (float &logit : logits)
-    logit = static_cast<float>(generator() % 100000) / 20000.0f;
-  return logits;
-}
-
 /// R16 as its text has it, without any economy.
 std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
                                   const SearchOptions &options, int64_t limit) {
@@ -378,6 +215,8 @@ std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
   };
   std::vector<Item> live(1);
   std::vector<Hypothesis> done;
+  size_t ended = 0;
+  bool topEnded = false;
   auto keep = [&](Hypothesis hypothesis) {
     hypothesis.score = score(hypothesis.logprob,
                              static_cast<double>(hypothesis.tokens.size()));
@@ -387,6 +226,7 @@ std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
     done.insert(done.begin() + static_cast<long>(place), hypothesis);
     if (done.size() > options.beam)
       done.pop_back();
+    ++ended;
   };
   for (int64_t step = 1; step <= limit && !live.empty(); ++step) {
     std::vector<Item> all;
@@ -410,21 +250,44 @@ std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
       return std::tuple(-x.logprob, a.beam, x.tokens.back()) <
              std::tuple(-y.logprob, b.beam, y.tokens.back());
     });
-    all.resize(std::min(all.size(), 2 * options.beam));
+    size_t places = options.beam;
+    if (options.refill == Refill::Never)
+      places -= ended;
+    if (options.endAtMaximum && step == limit)
+      all.erase(std::remove_if(all.begin(), all.end(),
+                               [](const Item &item) {
+                                 return item.hypothesis.tokens.back() != end;
+                               }),
+                all.end());
+    all.resize(std::min(all.size(), options.refill == Refill::Always
+                                        ? 2 * options.beam
+                                        : places));
     live.clear();
+    topEnded = topEnded || all[0].hypothesis.tokens.back() == end;
     for (size_t rank = 0; rank < all.size(); ++rank) {
       Hypothesis &hypothesis = all[rank].hypothesis;
       if (hypothesis.tokens.back() == end) {
         hypothesis.finished = true;
-        if (rank < options.beam)
+        if (rank < places)
           keep(hypothesis);
-      } else if (live.size() < options.beam) {
+      } else if (live.size() < places) {
         live.push_back(all[rank]);
       }
     }
     if (step == limit)
       for (const Item &item : live)
         keep(item.hypothesis);
+    if (options.stop == StopRule::Count &&
+        ended >= std::round(options.beam * options.patience))
+      break;
+    if (options.stop == StopRule::Top && topEnded && ended >= options.nbest)
+      break;
+    if (options.stop == StopRule::Estimate && done.size() == options.beam &&
+        done.back().score >=
+            score(all[0].hypothesis.logprob, static_cast<double>(step)))
+      break;
+    if (options.stop != StopRule::Bound)
+      continue;
     bool beatable = done.size() < options.beam;
     for (const Item &item : live)
       beatable = beatable ||
@@ -433,35 +296,69 @@ std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
     if (!beatable)
       break;
   }
+  done.resize(std::min(done.size(), options.nbest));
   return done;
+}
+
+/// Whether the search and the rule read literally agree, over many models.
+void expectLiteral(size_t size, const SearchOptions &options, int64_t limit,
+                   size_t *steps = nullptr) {
+  for (int32_t seed = 0; seed < 8; ++seed) {
+    TableBackend backend([&](const TokenIds &source, const TokenIds &prefix) {
+      return randomLogits(source, prefix, size);
+    });
+    SearchSentence sentence;
+    sentence.source = {seed};
+    sentence.maxLength = limit;
+    auto found =
+        searchAll(backend, static_cast<int64_t>(size), {sentence}, options)[0]
+            .hypotheses;
+    auto expected = naiveBeam({seed}, size, options, limit);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].tokens, expected[i].tokens);
+      EXPECT_EQ(found[i].finished, expected[i].finished);
+      EXPECT_NEAR(found[i].score, expected[i].score, 1e-9);
+    }
+    if (steps)
+      *steps += backend.rowsOfSteps.size();
+  }
 }
 
 TEST(Search, AgreesWithTheRuleReadLiterally) {
   for (size_t size : {3, 6, 40})
     for (size_t beam : {2, 3, 5, 50})
       for (double alpha : {0.0, 0.7, 1.0})
-        for (int32_t seed = 0; seed < 8; ++seed) {
+        for (bool normalizes : {false, true}) {
           SearchOptions options = beamOptions(beam, beam);
-          if (seed % 2)
+          if (normalizes)
             options.scoring = {Scoring::Kind::Length, alpha};
-          TableBackend backend(
-              [&](const TokenIds &source, const TokenIds &prefix) {
-                return randomLogits(source, prefix, size);
-              });
-          SearchSentence sentence;
-          sentence.source = {seed};
-          sentence.maxLength = 6;
-          auto found = searchAll(backend, static_cast<int64_t>(size),
-                                 {sentence}, options)[0]
-                           .hypotheses;
-          auto expected = naiveBeam({seed}, size, options, 6);
-          ASSERT_EQ(found.size(), expected.size());
-          for (size_t i = 0; i < found.size(); ++i) {
-            EXPECT_EQ(found[i].tokens, expected[i].tokens);
-            EXPECT_EQ(found[i].finished, expected[i].finished);
-            EXPECT_NEAR(found[i].score, expected[i].score, 1e-9);
-          }
+          expectLiteral(size, options, 6);
         }
+}
+
+// R17: the rules of other systems.
+TEST(Search, OtherRulesOfStoppingReadLiterally) {
+  size_t steps[4] = {};
+  for (StopRule stop :
+       {StopRule::Bound, StopRule::Count, StopRule::Top, StopRule::Estimate})
+    for (Refill refill : {Refill::Always, Refill::Next, Refill::Never})
+      for (size_t beam : {2, 3, 5})
+        for (bool normalizes : {false, true})
+          for (bool ends : {false, true})
+            for (size_t nbest : {size_t(1), beam}) {
+              SearchOptions options = beamOptions(beam, nbest);
+              options.stop = stop;
+              options.refill = refill;
+              options.endAtMaximum = ends;
+              options.patience = ends ? 1.5 : 1;
+              if (normalizes)
+                options.scoring = {Scoring::Kind::Length, 1.0};
+              expectLiteral(6, options, 8, &steps[static_cast<int>(stop)]);
+            }
+  // They are different rules.
+  std::sort(std::begin(steps), std::end(steps));
+  EXPECT_EQ(std::unique(std::begin(steps), std::end(steps)), std::end(steps));
 }
 
 TEST(Search, NbestNeverChangesTheBest) {
@@ -486,36 +383,6 @@ TEST(Search, BeamWiderThanTheVocabulary) {
   auto found = searchOne(backend, beamOptions(100, 100), 3, 3);
   // Every sequence: 3 end within three tokens' worth of 2 others each, 8 not.
   EXPECT_EQ(found.size(), 1u + 2u + 4u + 8u);
-}
-
-std::vector<SearchSentence> someSentences(size_t count) {
-  std::vector<SearchSentence> sentences(count);
-  for (size_t i = 0; i < count; ++i) {
-    sentences[i].source.assign(1 + i % 4, static_cast<int32_t>(i));
-    sentences[i].maxLength = 3 + static_cast<int64_t>(i % 3);
-  }
-  return sentences;
-}
-
-std::vector<float> someWeights(const TokenIds &source, const TokenIds &prefix) {
-  std::vector<float> weights(source.size());
-  for (size_t i = 0; i < weights.size(); ++i)
-    weights[i] = static_cast<float>(i + 10 * prefix.size() + 100 * source[0]);
-  return weights;
-}
-
-void expectSame(const SearchResult &a, const SearchResult &b) {
-  EXPECT_EQ(a.error, b.error);
-  ASSERT_EQ(a.hypotheses.size(), b.hypotheses.size());
-  for (size_t i = 0; i < a.hypotheses.size(); ++i) {
-    const Hypothesis &x = a.hypotheses[i], &y = b.hypotheses[i];
-    EXPECT_EQ(x.tokens, y.tokens);
-    EXPECT_EQ(x.wordLogprobs, y.wordLogprobs);
-    EXPECT_EQ(x.score, y.score);
-    EXPECT_EQ(x.finished, y.finished);
-    EXPECT_EQ(x.alignment, y.alignment);
-    EXPECT_EQ(x.memoryPositions, y.memoryPositions);
-  }
 }
 
 TEST(Search, ResultsDoNotDependOnTheBatch) {
@@ -633,10 +500,10 @@ TEST(Search, NanEndsItsSentenceAlone) {
       return row;
     };
   };
-  for (float bad : {nan, infinity})
+  for (float bad : {test::nan, infinity})
     for (size_t beam : {1, 3}) {
       SearchOptions options = beamOptions(beam, beam);
-      options.minLength = 2;
+      options.constraints.minLength = 2;
       TableBackend whole(logits(false, bad)), broken(logits(true, bad));
       auto expected = searchAll(whole, 7, someSentences(5), options);
       auto found = searchAll(broken, 7, someSentences(5), options);
@@ -651,34 +518,6 @@ TEST(Search, NanEndsItsSentenceAlone) {
 }
 
 // What stands above the search: Model.
-
-Description tableDescription() {
-  Description description;
-  description.model = "table";
-  std::string error;
-  for (const char *name : {"source", "target"}) {
-    Marks marks;
-    marks.start = start;
-    marks.end = end;
-    description.vocabularies.push_back(*Vocabulary::create(
-        name, {"<s>", "</s>", "A", "B", "C", "D", "E"}, marks, error));
-  }
-  description.axes.push_back({"x", 0, -1, 1});
-  description.inputs.push_back({"x", "tokens", 0, true, 0});
-  description.target = {1, start};
-  description.alignment = Alignment{0, 1};
-  return description;
-}
-
-std::unique_ptr<Model> tableModel(LogitsOf logits, TableBackend **backend) {
-  auto table = std::make_unique<TableBackend>(std::move(logits));
-  if (backend)
-    *backend = table.get();
-  Failure failure;
-  auto model = Model::create(tableDescription(), std::move(table), failure);
-  EXPECT_TRUE(model) << failure.message;
-  return model;
-}
 
 TEST(Model, EmptySentencesDoNotReachTheModel) {
   TableBackend *backend = nullptr;
@@ -756,7 +595,7 @@ TEST(Model, AFailingBackendFailsTheSentenceThatIsAtFault) {
   for (size_t i = 0; i < 4; ++i)
     sentences[i].source = {static_cast<int32_t>(i) + 2};
   DecodeOptions options;
-  options.search.minLength = 2;
+  options.search.constraints.minLength = 2;
   auto results = model->decode(sentences, options);
   for (size_t i = 0; i < 4; ++i)
     EXPECT_EQ(results[i].failure.failed(), i == 1);

@@ -151,6 +151,8 @@ typedef struct attn_model_info {
   int32_t target_vocabulary;
   /** Trained numbers in all parameters. */
   uint64_t parameter_count;
+  /** Heads of the read whose weights are the alignment; 0 without one. */
+  size_t alignment_heads;
 } attn_model_info;
 
 /**
@@ -171,11 +173,52 @@ typedef struct attn_sentences {
   const int32_t *const *ids;
 } attn_sentences;
 
-/** By what the sum of log-probabilities S of n emitted tokens is divided. */
+/** By what the sum of log-probabilities S of n emitted tokens is divided. The
+ * end token is one of them, the start token is not. */
 typedef enum attn_normalization {
-  ATTN_NORMALIZE_NONE = 0,  /**< Score S. */
-  ATTN_NORMALIZE_LENGTH = 1 /**< Score S / n^alpha. */
+  ATTN_NORMALIZE_NONE = 0,   /**< Score S. */
+  ATTN_NORMALIZE_LENGTH = 1, /**< Score S / n^alpha. */
+  /** Score S / ((5 + n) / 6)^alpha (Wu et al., "Google's neural machine
+   * translation system", 2016). */
+  ATTN_NORMALIZE_GNMT = 2
 } attn_normalization;
+
+/** When the beam search of a sentence stops before its live hypotheses have all
+ * come to an end. k is the width of the beam. Does not concern greedy decoding,
+ * which stops at its first end token. */
+typedef enum attn_stop {
+  /** k hypotheses are finished, and no live one can beat the worst of them:
+   * not even if it emitted probability 1 up to the maximum length. */
+  ATTN_STOP_BOUND = 0,
+  /** `patience` * k hypotheses are finished, rounded, at least one (Kasai et
+   * al., "A call for clarity in beam search", 2024; patience 1 is usual). */
+  ATTN_STOP_COUNT = 1,
+  /** The best continuation of some step was an end token, and `nbest`
+   * hypotheses are finished. So `nbest` can change the best. */
+  ATTN_STOP_TOP = 2,
+  /** k hypotheses are finished, and the best continuation of the step, scored
+   * as long as it is, does not beat the worst of them. */
+  ATTN_STOP_ESTIMATE = 3
+} attn_stop;
+
+/** What becomes of the places in the beam of hypotheses that ended. */
+typedef enum attn_refill {
+  /** The next best continuations live on in them: of the best 2k, an end token
+   * among the first k is finished, and the best k others live. */
+  ATTN_REFILL_ALWAYS = 0,
+  /** They stay empty for a step: the best k continuations, and of them those
+   * live that have not ended. */
+  ATTN_REFILL_NEXT = 1,
+  /** They stay empty: each finished hypothesis makes the beam narrower by one.
+   */
+  ATTN_REFILL_NEVER = 2
+} attn_refill;
+
+/** Which weights an alignment has, instead of the number of a head. */
+enum {
+  ATTN_HEADS_AVERAGE = -1, /**< The average of all heads. */
+  ATTN_HEADS_ALL = -2      /**< All heads, each for itself. */
+};
 
 /** How to decode. The defaults are those of `attn_default_decode_options`. */
 typedef struct attn_decode_options {
@@ -183,12 +226,12 @@ typedef struct attn_decode_options {
   size_t struct_size;
   /** Width of the beam, 1 to 65536. Default 1: greedy decoding. */
   size_t beam;
-  /** Hypotheses to return for each sentence, 1 to `beam`. Default 1. Fewer
-   * come back where fewer exist. */
+  /** Hypotheses to return for each sentence, 1 to `beam` (see also `sampling`).
+   * Default 1. Fewer come back where fewer exist. */
   size_t nbest;
   /** Default ATTN_NORMALIZE_NONE. */
   attn_normalization normalization;
-  /** Exponent of ATTN_NORMALIZE_LENGTH, at least 0. Default 1. */
+  /** Exponent of the normalization, at least 0. Default 1. */
   double alpha;
   /** A hypothesis emits at most
    *   floor(max_length_factor * source tokens) + max_length_offset
@@ -200,15 +243,87 @@ typedef struct attn_decode_options {
    * Default 0. */
   int64_t min_length;
   /** Sentences that are computed together, at least 1: a matter of speed and
-   * memory only, results do not depend on it. Default 32. */
+   * memory only, results do not depend on it. Sentences of similar length are
+   * put together, so `decode` takes many at once with profit. Default 32. */
   size_t batch_size;
   /** Whether to keep alignments (0 or 1). An error where the model has none.
    * Default 0. */
   int want_alignment;
   /** Forced decoding: a target for each sentence, without its end token. The
-   * result is that target and what the model says about it; beam, nbest and
-   * the length limits are not used. Null (the default): search. */
+   * result is that target and what the model says about it; beam, nbest,
+   * sampling, bans and the length limits are not used. Null (the default):
+   * search. */
   const attn_sentences *forced;
+  /** Weight b of the coverage penalty of Wu et al., at least 0: a score has
+   *   + b * sum over memory positions of log(min(sum over tokens of weight, 1))
+   * where positions that were never attended are skipped. The weights are those
+   * of the alignment, averaged over heads; an error where the model has none.
+   * The source's end token is one of the positions. Default 0. */
+  double coverage;
+  /** Tokens that hypotheses begin with, for each sentence; may be empty. They
+   * have the log-probabilities that the model gives them, and count in scores
+   * and lengths like others; bans do not touch them. An end token in a prefix
+   * ends the hypothesis (what follows it is not emitted); a prefix longer than
+   * the maximum length is an error of its sentence. Not with `forced`. An empty
+   * source has its empty result all the same. Null (the default): no prefix. */
+  const attn_sentences *prefixes;
+  /** Sequences of target tokens that are not emitted; one of a single token
+   * bans that token. Each has at least one token, and its words must be in the
+   * vocabulary. Bans act on the distribution before it is normalised. Where
+   * nothing is left to emit, the hypothesis ends as it is, `finished` 0. Null
+   * (the default): no bans. */
+  const attn_sentences *banned;
+  /** No sequence of so many tokens is emitted twice; acts like a ban. At least
+   * 0; 0 (the default): any is. */
+  int64_t no_repeat_ngram;
+  /** Before logits are normalised, the logit of each token that the hypothesis
+   * has already (a prefix included) is multiplied by this number where it is
+   * negative, and else divided by it (Keskar et al., "CTRL", 2019). Greater
+   * than 0; 1 (the default) changes nothing, more makes repetitions rarer. */
+  double repetition_penalty;
+  /** 1: do not search, but draw `nbest` samples; `beam` must be 1 and `nbest`
+   * can be up to 65536. Samples come back in the order of their numbers, so
+   * `nbest` does not change the first ones. Their log-probabilities are the
+   * model's: temperature, top_k and top_p decide what is drawn and nothing
+   * else. Default 0. */
+  int sampling;
+  /** Logits are divided by it before a token is drawn. Greater than 0, default
+   * 1. */
+  double temperature;
+  /** Draw from the so many most likely tokens, the lower id on ties. 0 (the
+   * default): from all. */
+  size_t top_k;
+  /** Of those tokens, draw from the fewest most likely ones whose probabilities
+   * sum to at least top_p (Holtzman et al., "The curious case of neural text
+   * degeneration", 2020). Greater than 0, at most 1; default 1: all. */
+  double top_p;
+  /** Of the random numbers. A number depends on the seed, the sentence's
+   * number, the sample and the place of the token, and on nothing else: the
+   * same draws in any batch, order, number of threads, and on any machine.
+   * Default 0. */
+  uint64_t seed;
+  /** [count] The number of each sentence for its random numbers. Null (the
+   * default): its place in the call. */
+  const uint64_t *sentence_numbers;
+  /** 1: in `tokens` of hypotheses, an unknown token is replaced by the source's
+   * word with the largest weight of the alignment, averaged over heads (the
+   * first of equals; padding and the source's end token are no words); `ids`
+   * keep the unknown token. An error where the target has no unknown token or
+   * the model has no alignment with the source's tokens. Default 0. */
+  int replace_unknown;
+  /** With want_alignment: the number of a head, from 0, or ATTN_HEADS_AVERAGE
+   * (the default) or ATTN_HEADS_ALL. */
+  int32_t alignment_head;
+  /** Default ATTN_STOP_BOUND. */
+  attn_stop stop;
+  /** See ATTN_STOP_COUNT. Greater than 0, default 1. */
+  double patience;
+  /** Default ATTN_REFILL_ALWAYS. */
+  attn_refill refill;
+  /** 1: the last token that the maximum length permits is the end token, with
+   * whatever log-probability it has there. Default 0: hypotheses of the maximum
+   * length end as they are. */
+  int end_at_maximum;
 } attn_decode_options;
 
 static inline attn_decode_options attn_default_decode_options(void) {
@@ -224,6 +339,23 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.batch_size = 32;
   options.want_alignment = 0;
   options.forced = NULL;
+  options.coverage = 0.0;
+  options.prefixes = NULL;
+  options.banned = NULL;
+  options.no_repeat_ngram = 0;
+  options.repetition_penalty = 1.0;
+  options.sampling = 0;
+  options.temperature = 1.0;
+  options.top_k = 0;
+  options.top_p = 1.0;
+  options.seed = 0;
+  options.sentence_numbers = NULL;
+  options.replace_unknown = 0;
+  options.alignment_head = ATTN_HEADS_AVERAGE;
+  options.stop = ATTN_STOP_BOUND;
+  options.patience = 1.0;
+  options.refill = ATTN_REFILL_ALWAYS;
+  options.end_at_maximum = 0;
   return options;
 }
 
@@ -241,15 +373,19 @@ typedef struct attn_hypothesis {
   const double *word_logprobs;
   /** The sum of `word_logprobs`. */
   double logprob;
-  /** `logprob`, normalised as the options say; hypotheses are ordered by it. */
+  /** `logprob`, normalised as the options say, and the coverage penalty;
+   * hypotheses of a search are ordered by it. */
   double score;
-  /** 1: ended with the end token; 0: cut at the maximum length. */
+  /** 1: ended with the end token; 0: cut at the maximum length, or where
+   * nothing was left to emit. */
   int finished;
   /** Memory positions: the columns of `alignment`; 0 if it was not asked for.*/
   size_t memory_positions;
-  /** [emitted, memory_positions] Row t has the weights by which token t was
-   * produced; several heads are averaged. Null if it was not asked for. */
+  /** [emitted, memory_positions, heads] Row t has the weights by which token t
+   * was produced. Null if it was not asked for. */
   const float *alignment;
+  /** 1, or the model's alignment_heads with ATTN_HEADS_ALL. */
+  size_t heads;
 } attn_hypothesis;
 
 /** What became of one sentence. */

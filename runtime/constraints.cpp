@@ -1,0 +1,65 @@
+//===- constraints.cpp - what a hypothesis may emit
+//--------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/constraints.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace attn {
+
+bool Constraints::needHistory() const {
+  return noRepeatNgram > 0 || repetitionPenalty != 1 ||
+         std::any_of(
+             banned.begin(), banned.end(),
+             [](const TokenIds &sequence) { return sequence.size() > 1; });
+}
+
+bool Constraints::apply(const int32_t *history, int64_t emitted, int32_t end,
+                        const float *logits, float *changed,
+                        int64_t size) const {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  bool number = true;
+  for (int64_t i = 0; i < size; ++i) {
+    number &= logits[i] < infinity; // False for a NaN.
+    changed[i] = logits[i];
+  }
+  if (!number)
+    return false;
+
+  // From the model's logit, so that a token that was emitted twice is changed
+  // once.
+  if (repetitionPenalty != 1)
+    for (int64_t i = 0; i < emitted; ++i) {
+      double logit = static_cast<double>(logits[history[i]]);
+      changed[history[i]] = static_cast<float>(
+          logit < 0 ? logit * repetitionPenalty : logit / repetitionPenalty);
+    }
+
+  auto ban = [&](int32_t token) { changed[token] = -infinity; };
+  if (emitted < minLength && end >= 0)
+    ban(end);
+  for (const TokenIds &sequence : banned) {
+    int64_t before = static_cast<int64_t>(sequence.size()) - 1;
+    if (before <= emitted &&
+        (before == 0 || std::equal(sequence.begin(), sequence.end() - 1,
+                                   history + (emitted - before))))
+      ban(sequence.back());
+  }
+  if (noRepeatNgram > 0) {
+    int64_t before = noRepeatNgram - 1;
+    const int32_t *last = history + (emitted - before);
+    for (int64_t i = 0; i + before < emitted; ++i)
+      if (std::equal(last, last + before, history + i))
+        ban(history[i + before]);
+  }
+  return true;
+}
+
+} // namespace attn
