@@ -6,7 +6,8 @@ A reference is a file of JSON objects, one a line:
   source              the sentence, as the tool reads it
   max_length          emitted tokens at most, checked against the two options
   greedy, greedy_logprob, greedy_finished, greedy_weights
-  target, forced_logprobs     (without a target, the greedy text was forced)
+  target, forced_logprobs, forced_weights
+                      (without a target, the greedy text was forced)
   beamK_alphaA        hypotheses of width K, `length` normalisation, best first
 
 What a line lacks is not checked. Exit status: 0 if all agrees, 1 if something
@@ -195,6 +196,9 @@ def check_forced(check, hypotheses, reference):
     words = reference["forced_logprobs"]
     check.near("word logprobs", hypothesis["word_logprobs"], words, FORCED_TOLERANCE)
     check_consistent(check, hypothesis, alpha=0)
+    if "forced_weights" in reference:
+        weights = reference["forced_weights"]
+        check.near("weights", hypothesis.get("alignment"), weights, WEIGHT_TOLERANCE)
 
 
 def match_near_ties(got, expected):

@@ -1,0 +1,83 @@
+"""Decodes the examples of attention and compares with their expected numbers.
+
+usage: check_attention.py FOLDER [--evaluate] [NAME...]
+
+FOLDER has NAME.attn, words.vocab and expected.json. Each example is compiled,
+or evaluated where a part of it has no CPU code yet, or where that is asked for.
+Prints which, and what differs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REFERENCE = HERE.parent / "attention_reference.py"
+CHECK = HERE.parent.parent / "models" / "check_reference.py"
+NO_KERNEL = "expected an operation that has a CPU kernel"
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def check(name, folder, scratch, lines, evaluate):
+    """How the example was run, and what its check printed where it differs."""
+    options = [
+        str(folder / f"{name}.attn"),
+        *("--weights", str(scratch / f"{name}.safetensors")),
+        *("--vocab", f"words={folder / 'words.vocab'}"),
+    ]
+    reference = scratch / f"{name}.jsonl"
+    reference.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if any("inputs" in line for line in lines):
+        done = run("attnc", *options, "--emit=attn", "-o", os.devnull)
+        return "not decoded: has a second input", done.stderr
+    way, tool = "evaluated", " ".join(["attn-eval", *options])
+    if not evaluate:
+        library = scratch / f"lib{name}.so"
+        done = run("attnc", *options, "-o", str(library))
+        if done.returncode == 0:
+            way, tool = "compiled", f"attn-run {library}"
+        elif NO_KERNEL not in done.stderr:
+            return "no library", done.stderr
+    done = run(
+        *(sys.executable, str(CHECK), "--reference", str(reference)),
+        *("--checks", "forced", "--run", tool),
+    )
+    return way, "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--evaluate", action="store_true")
+    arguments = parser.parse_intermixed_args()
+    folder = arguments.folder
+    expected = json.loads((folder / "expected.json").read_text())
+    names = arguments.names or sorted(path.stem for path in folder.glob("*.attn"))
+    good = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        subprocess.run([sys.executable, REFERENCE, "weights", str(scratch)], check=True)
+        with ThreadPoolExecutor(2) as pool:
+            results = pool.map(
+                lambda name: check(name, folder, scratch, expected[name], arguments.evaluate),
+                names,
+            )
+            for name, (way, differences) in zip(names, results):
+                print(f"{name}: {way}")
+                print(differences, end="")
+                good += not differences
+    print(f"{good} of {len(names)} examples agree")
+    return 0 if good == len(names) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
