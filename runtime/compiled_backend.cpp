@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/compiled_backend.h"
+#include "runtime/cpu_features.h"
 #include "runtime/text.h"
 
 #include <algorithm>
@@ -418,6 +419,13 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
                 "expected generated code of version " +
                     std::to_string(ATTN_COMPILED_MODEL_VERSION) + ", but got " +
                     std::to_string(compiled.version));
+  if (uint64_t missing = compiled.cpu_features & ~findCpuFeatures())
+    return fail(ATTN_ERROR_UNSUPPORTED,
+                "expected a processor with " +
+                    formatCpuFeatures(compiled.cpu_features) +
+                    ", for which the library was compiled, but this one has "
+                    "no " +
+                    formatCpuFeatures(missing));
   Description description;
   std::string error;
   std::string_view json(compiled.description, compiled.description_size);

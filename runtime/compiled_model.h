@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 1
+#define ATTN_COMPILED_MODEL_VERSION 2
 
 /// The places of `extents`. `rows` is the number of live hypotheses of all
 /// sentences (in `encode` it equals `sentences`). From `ATTN_EXTENT_AXIS` on
@@ -60,6 +60,9 @@ struct attn_program {
 struct attn_compiled_model {
   uint32_t version; ///< ATTN_COMPILED_MODEL_VERSION of the compiler.
   uint32_t reserved;
+  /// The extensions of the processor that the programs may use, a bit for each
+  /// line of cpu_features.def. Nothing else in the library uses any.
+  uint64_t cpu_features;
   const char *description;   ///< JSON, UTF-8, see docs/architecture.md.
   uint64_t description_size; ///< Bytes, without a terminator.
   const void *weights;       ///< A safetensors file, or null: given on opening.

@@ -1,6 +1,7 @@
 # How the tests of this folder are run: see CONTRIBUTING.md.
 
 import os
+import platform
 import shlex
 import sys
 
@@ -28,6 +29,18 @@ if config.sanitize:
     config.environment["ASAN_SYMBOLIZER_PATH"] = os.path.join(
         config.llvm_tools, "llvm-symbolizer"
     )
+
+# What the processor has, for tests that compile code for several.
+if platform.machine() == "x86_64":
+    config.available_features.add("x86")
+    with open("/proc/cpuinfo") as cpuinfo:
+        flags = next((line for line in cpuinfo if line.startswith("flags")), "").split()
+    if {"avx2", "fma"} <= set(flags):
+        config.available_features.add("avx2")
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(flags):
+        config.available_features.add("avx512")
+    else:
+        lit_config.note("no AVX-512 on this machine: code for it is compiled, but not run")
 
 
 def command(*words):

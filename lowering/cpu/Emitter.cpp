@@ -338,6 +338,12 @@ bool Emitter::needsBuffer(Value value) {
          });
 }
 
+bool Emitter::isLazy(Block &block) {
+  return llvm::all_of(block.without_terminator(), [&](Operation &op) {
+    return isLazy(&op) && !needsBuffer(op.getResult(0));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Evaluation
 //===----------------------------------------------------------------------===//

@@ -88,6 +88,10 @@ public:
 
   /// Whether an operation gets no buffer of its own.
   static bool isLazy(Operation *op);
+  /// Whether all operations of a block are evaluated where they are used, so
+  /// that `emitBlock` emits nothing.
+  bool isLazy(Block &block);
+
   /// The element or lanes of `value` at `index`.
   Value evaluate(Value value, const ElementIndex &index);
 

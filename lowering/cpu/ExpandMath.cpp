@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // exp, tanh and log of f32 by range reduction and a polynomial, in operations
-// whose bits IEEE 754 fixes (R21). The coefficients of the polynomials are
-// those of the Cephes library's expf, tanhf and logf (S. Moshier).
+// whose bits IEEE 754 fixes (R21). The coefficients of exp and log are those of
+// the Cephes library's expf and logf (S. Moshier), those of tanh minimise the
+// largest relative error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,6 +48,7 @@ public:
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value negate(Value x) { return arith::NegFOp::create(b, x); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
   Value fma(Value x, Value y, Value z) {
     return math::FmaOp::create(b, x, y, z);
@@ -104,19 +106,34 @@ public:
   }
 
   Value tanh(Value x) {
-    Value magnitude = absolute(x);
-    // Near zero a polynomial in x^2, elsewhere 1 - 2 / (exp(2 x) + 1).
-    Value square = mul(x, x);
-    Value p = polynomial(square, {-5.70498872745e-3, 2.06390887954e-2,
-                                  -5.37397155531e-2, 1.33314422036e-1,
-                                  -3.33332819422e-1});
-    Value small = fma(mul(p, square), x, x);
-    Value e = exp(add(magnitude, magnitude));
-    Value large = sub(f32(1), div(f32(2), add(e, f32(1))));
+    // h = (exp(2 |x|) - 1) / 2, from which tanh |x| = h / (h + 1). Where |x| is
+    // small, rounding h + 1 would cost a bit; there it is h - h * (h / (h +
+    // 1)).
+    Value twice = absolute(x);
+    twice = add(twice, twice);
+    // Beyond this bound the result is 1.
+    Value bound = f32(18.1);
+    twice =
+        select(compare(arith::CmpFPredicate::OGT, twice, bound), bound, twice);
+    Value magic = f32(12582912.0);
+    Value shifted = fma(twice, f32(1.4426950408889634), magic);
+    Value n = sub(shifted, magic);
+    // n is at most 26, so that the nearest number to ln 2 is near enough.
+    Value r = fma(n, f32(-0.6931471805599453), twice);
+    // exp(r) - 1, to 2^-26 of itself for |r| < 0.348.
+    Value p = polynomial(r, {1.3882484915817908e-3, 8.366713378492189e-3,
+                             4.166720606538753e-2, 1.6666542189017533e-1,
+                             4.999999812172937e-1});
+    Value e = fma(p, mul(r, r), r);
+    Value half = fromBits(arith::AddIOp::create(
+        b, arith::ShLIOp::create(b, bits(shifted), i32(23)), i32(0x3f000000)));
+    Value h = fma(half, e, sub(half, f32(0.5)));
+    Value quotient = div(h, add(h, f32(1)));
+    Value small = fma(negate(h), quotient, h);
+    Value result = select(compare(arith::CmpFPredicate::OLT, twice, f32(0.7)),
+                          small, quotient);
     Value sign = arith::AndIOp::create(b, bits(x), i32(int32_t(0x80000000)));
-    large = fromBits(arith::OrIOp::create(b, bits(large), sign));
-    return select(compare(arith::CmpFPredicate::OLT, magnitude, f32(0.625)),
-                  small, large);
+    return fromBits(arith::OrIOp::create(b, bits(result), sign));
   }
 
   Value log(Value x) {
@@ -195,6 +212,19 @@ struct Expand : OpRewritePattern<MathOp> {
   }
 };
 
+/// Replaces a fused multiply-add by a product and a sum.
+struct SplitFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const override {
+    Value product =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    return success();
+  }
+};
+
 struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
   using ExpandMathBase::ExpandMathBase;
 
@@ -203,6 +233,8 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
     patterns.add<Expand<math::ExpOp, &Arithmetic::exp>,
                  Expand<math::TanhOp, &Arithmetic::tanh>,
                  Expand<math::LogOp, &Arithmetic::log>>(&getContext());
+    if (portable)
+      patterns.add<SplitFma>(&getContext());
     GreedyRewriteConfig config;
     config.enableFolding(false);
     if (failed(

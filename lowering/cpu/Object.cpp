@@ -15,37 +15,10 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-std::unique_ptr<llvm::TargetMachine>
-attn::createHostMachine(std::string &error) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  llvm::InitializeNativeTargetAsmParser();
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return nullptr;
-  std::string features;
-  for (const auto &[name, available] : llvm::sys::getHostCPUFeatures())
-    features += (features.empty() ? "" : ",") +
-                std::string(available ? "+" : "-") + name.str();
-  llvm::TargetOptions options;
-  // Products and sums are fused where the code says so, and nowhere else (R13).
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  options.FunctionSections = true;
-  options.DataSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, llvm::sys::getHostCPUName(), features, options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
-}
 
 /// Adds the weights file as data, without reading it into the compiler.
 static void embedWeights(llvm::Module &module, StringRef path) {
@@ -67,7 +40,8 @@ static void embedWeights(llvm::Module &module, StringRef path) {
 /// Adds `attn_compiled`, the table of runtime/compiled_model.h, and the one
 /// function that the library exports.
 static void addCompiledModel(llvm::Module &module,
-                             const LibraryContents &contents) {
+                             const LibraryContents &contents,
+                             const llvm::TargetMachine &machine) {
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *i32 = llvm::Type::getInt32Ty(context);
@@ -99,6 +73,7 @@ static void addCompiledModel(llvm::Module &module,
   SmallVector<llvm::Constant *> fields = {
       llvm::ConstantInt::get(i32, ATTN_COMPILED_MODEL_VERSION),
       llvm::ConstantInt::get(i32, 0),
+      llvm::ConstantInt::get(i64, getCpuFeatures(machine)),
       description,
       llvm::ConstantInt::get(i64, contents.description.size()),
       weights,
@@ -119,6 +94,11 @@ static void addCompiledModel(llvm::Module &module,
   auto *exported =
       llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
                              "attn_model_" + contents.modelName, module);
+  // It runs before anyone knows what the processor has.
+  if (machine.getTargetTriple().getArch() == llvm::Triple::x86_64) {
+    exported->addFnAttr("target-cpu", "x86-64");
+    exported->addFnAttr("target-features", "");
+  }
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", exported));
   b.CreateRet(b.CreateCall(api));
 }
@@ -141,7 +121,7 @@ std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
     function.addFnAttr("target-features", machine.getTargetFeatureString());
   }
   if (contents)
-    addCompiledModel(*translated, *contents);
+    addCompiledModel(*translated, *contents, machine);
 
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;

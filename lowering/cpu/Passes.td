@@ -58,7 +58,14 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::ModuleOp"> {
     divisions, fused multiply-adds and integer operations (R21), on vectors as
     on scalars. No call of a mathematical library remains, so one lane of a
     vector gives the same bits as a scalar, on every target.
+
+    With `portable`, a fused multiply-add becomes a product and a sum, each of
+    them rounded, so that processors without one give these bits too.
   }];
+  let options = [
+    Option<"portable", "portable", "bool", "false",
+           "use no fused multiply-add">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }

@@ -31,9 +31,11 @@ void attn::buildLoopsPipeline(OpPassManager &manager) {
   manager.addPass(createConvertToLoops());
 }
 
-void attn::buildLlvmPipeline(OpPassManager &manager) {
+void attn::buildLlvmPipeline(OpPassManager &manager, Numerics numerics) {
   manager.addPass(createPlanWorkspace());
-  manager.addPass(createExpandMath());
+  ExpandMathOptions math;
+  math.portable = numerics == Numerics::Portable;
+  manager.addPass(createExpandMath(math));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
@@ -61,5 +63,5 @@ void attn::registerCpuPipelines() {
       buildLoopsPipeline);
   static PassPipelineRegistration<> llvm(
       "attn-llvm-pipeline", "lowers these loops to the LLVM dialect",
-      buildLlvmPipeline);
+      [](OpPassManager &manager) { buildLlvmPipeline(manager); });
 }

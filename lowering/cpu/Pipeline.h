@@ -13,11 +13,12 @@
 #ifndef ATTN_LOWERING_CPU_PIPELINE_H
 #define ATTN_LOWERING_CPU_PIPELINE_H
 
+#include "lowering/cpu/Target.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <memory>
 #include <string>
@@ -29,7 +30,8 @@ void buildGraphPipeline(OpPassManager &manager);
 /// attn to functions of loops over buffers.
 void buildLoopsPipeline(OpPassManager &manager);
 /// These to the LLVM dialect, with the runtime's entry points.
-void buildLlvmPipeline(OpPassManager &manager);
+void buildLlvmPipeline(OpPassManager &manager,
+                       Numerics numerics = Numerics::Fma);
 /// Makes them known to attn-opt: -attn-graph-pipeline, -attn-loops-pipeline,
 /// -attn-llvm-pipeline.
 void registerCpuPipelines();
@@ -40,9 +42,6 @@ struct LibraryContents {
   std::string description; ///< JSON.
   std::string weightsPath; ///< A safetensors file to embed, or empty.
 };
-
-/// A machine for the host's processor.
-std::unique_ptr<llvm::TargetMachine> createHostMachine(std::string &error);
 
 /// Translates `module` (LLVM dialect) for `machine` and optimises. With
 /// `contents` it becomes a library: it gets the table of

@@ -46,6 +46,11 @@ private:
   LogicalResult emitFactors();
   void emitWeightsResult(ArrayRef<Value> query);
   LogicalResult emitContexts(ArrayRef<Value> query);
+  LogicalResult emitContextsByKey(ArrayRef<Value> query);
+  LogicalResult emitContextsByFeature(ArrayRef<Value> query);
+  LogicalResult emitContextChunks(ArrayRef<Value> query, Value head,
+                                  unsigned number,
+                                  ArrayRef<ElementIndex> chunks);
 
   Value infinity(bool negative) {
     double value = std::numeric_limits<double>::infinity();
@@ -304,7 +309,141 @@ void ReadEmitter::emitWeightsResult(ArrayRef<Value> place) {
   });
 }
 
+/// Sums some chunks of context `number`, in registers while the loop goes over
+/// the positions.
+LogicalResult ReadEmitter::emitContextChunks(ArrayRef<Value> place, Value head,
+                                             unsigned number,
+                                             ArrayRef<ElementIndex> chunks) {
+  LogicalResult emitted = success();
+  Value context = op.getContexts()[number];
+  SmallVector<Value> sums;
+  for (const ElementIndex &chunk : chunks) {
+    Value zero = emitter.constantF32(0);
+    sums.push_back(chunk.isVector ? emitter.splat(zero) : zero);
+  }
+  SmallVector<Value> zeros = sums;
+  auto loop = scf::ForOp::create(b, emitter.constant(0), length,
+                                 emitter.constant(1), sums);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value key = loop.getInductionVar();
+    ElementIndex weightPlace{.axes = {}, .features = {head, key}};
+    Value readable = isReadable(emitter.load(scores, weightPlace));
+    auto addTerms = [&](bool select) {
+      emitted = enterRegion(op.getSummand(), key);
+      if (failed(emitted))
+        return;
+      Value weight = emitter.load(weights, weightPlace);
+      Value summand = getYielded(op.getSummand(), number);
+      for (auto [index, chunk] : llvm::enumerate(chunks)) {
+        Value x = emitter.evaluate(summand, chunk);
+        Value w = weight, condition = readable;
+        if (chunk.isVector) {
+          w = emitter.splat(weight);
+          condition = emitter.splat(readable);
+        }
+        if (select)
+          x = arith::SelectOp::create(b, condition, x, zeros[index]);
+        sums[index] =
+            math::FmaOp::create(b, w, x, loop.getRegionIterArg(index));
+      }
+    };
+    if (op.getMask().empty()) {
+      // Only a score of -inf can hide a position: rare, so that nothing is
+      // gained by a branch.
+      addTerms(/*select=*/true);
+    } else {
+      auto branch = scf::IfOp::create(b, TypeRange(loop.getResultTypes()),
+                                      readable, true);
+      b.setInsertionPointToStart(branch.thenBlock());
+      addTerms(/*select=*/false);
+      scf::YieldOp::create(b, sums);
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, loop.getRegionIterArgs());
+      sums.assign(branch.result_begin(), branch.result_end());
+      b.setInsertionPointAfter(branch);
+    }
+    scf::YieldOp::create(b, sums);
+  }
+  for (auto [index, chunk] : llvm::enumerate(chunks)) {
+    ElementIndex at = chunk;
+    at.axes.assign(place.begin(), place.end());
+    emitter.store(emitter.lookupBuffer(context), at, loop.getResult(index));
+  }
+  return emitted;
+}
+
+LogicalResult ReadEmitter::emitContextsByFeature(ArrayRef<Value> place) {
+  // So many chunks have their sums in registers at once.
+  constexpr int64_t together = 4;
+  LogicalResult emitted = success();
+  forEachHead([&](Value head) {
+    SmallVector<Value> headIndices = delinearize(head);
+    for (auto [number, context] : llvm::enumerate(op.getContexts())) {
+      ArrayRef<int64_t> rest =
+          getFeatures(context.getType()).drop_front(heads.size());
+      auto emitChunks = [&, number = number](ArrayRef<ElementIndex> chunks) {
+        if (failed(emitContextChunks(place, head, number, chunks)))
+          emitted = failure();
+      };
+      if (rest.empty()) {
+        emitChunks({{.axes = {}, .features = headIndices}});
+        continue;
+      }
+      SmallVector<Value> outer;
+      for (int64_t size : rest.drop_back())
+        outer.push_back(emitter.constant(size));
+      emitter.forEach(outer, [&](ArrayRef<Value> indices) {
+        auto chunkAt = [&](Value start, Value mask) {
+          ElementIndex chunk{.axes = {},
+                             .features = headIndices,
+                             .isVector = true,
+                             .mask = mask};
+          llvm::append_range(chunk.features, indices);
+          chunk.features.push_back(start);
+          return chunk;
+        };
+        int64_t size = rest.back(), step = together * numLanes;
+        int64_t full = size / step * step;
+        auto loop =
+            scf::ForOp::create(b, emitter.constant(0), emitter.constant(full),
+                               emitter.constant(step));
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(loop.getBody());
+          SmallVector<ElementIndex> chunks;
+          for (int64_t i = 0; i < together; ++i)
+            chunks.push_back(
+                chunkAt(arith::AddIOp::create(b, loop.getInductionVar(),
+                                              emitter.constant(i * numLanes)),
+                        Value()));
+          emitChunks(chunks);
+        }
+        SmallVector<ElementIndex> chunks;
+        for (int64_t start = full; start < size; start += numLanes) {
+          Value mask;
+          if (start + numLanes > size)
+            mask = vector::CreateMaskOp::create(
+                b, VectorType::get({numLanes}, b.getI1Type()),
+                emitter.constant(size - start));
+          chunks.push_back(chunkAt(emitter.constant(start), mask));
+        }
+        if (!chunks.empty())
+          emitChunks(chunks);
+      });
+    }
+  });
+  return emitted;
+}
+
 LogicalResult ReadEmitter::emitContexts(ArrayRef<Value> place) {
+  // What the region keeps in a buffer for a pair should be made once.
+  return emitter.isLazy(op.getSummand().front()) ? emitContextsByFeature(place)
+                                                 : emitContextsByKey(place);
+}
+
+LogicalResult ReadEmitter::emitContextsByKey(ArrayRef<Value> place) {
   LogicalResult emitted = success();
   auto at = [&](ElementIndex index) {
     index.axes.assign(place.begin(), place.end());

@@ -118,6 +118,22 @@ Options attnc::parseOptions(int argc, char **argv) {
   parser.addText("names", "FILE",
                  "foreign names of the parameters, instead of the spec's",
                  options.names);
+  parser.addHeading("what code is written");
+  parser.addText("cpu", "NAME",
+                 "the processor, as LLVM names it: native (the default: this "
+                 "machine's), x86-64-v3, x86-64-v4, znver3, skylake-avx512 ...",
+                 options.target.cpu);
+  parser.addOption(
+      "numerics", "KIND",
+      "fma (the default): equal bits on all processors that have fused "
+      "multiply-add; portable: on those without too, somewhat slower",
+      [&](const std::string &value, std::string &expected) {
+        expected = "fma or portable";
+        options.target.numerics = value == "portable"
+                                      ? mlir::attn::Numerics::Portable
+                                      : mlir::attn::Numerics::Fma;
+        return value == "fma" || value == "portable";
+      });
   if (std::optional<int> status = parser.parse(argc, argv))
     std::exit(*status);
   if (options.output == "-" && mlir::attn::isLibrary(options.emit)) {

@@ -23,6 +23,8 @@ struct Options {
   /// The output; "-" for standard output.
   std::string output = "-";
   mlir::attn::Emit emit = mlir::attn::Emit::Lib;
+  /// The processors that code is for.
+  mlir::attn::Target target;
   /// A file with a `names` block instead of the spec's, or empty.
   std::string names;
   /// A safetensors file that becomes part of the library, or empty.

@@ -79,13 +79,20 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   MLIRContext *context = module.getContext();
   ModelOp model = *module.getOps<ModelOp>().begin();
   std::string name = model.getSymName().str();
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createMachine(options.target, error);
+  if (!machine) {
+    printError(error);
+    return failure();
+  }
   if (!options.weights.empty() && failed(checkWeights(model, options.weights)))
     return failure();
 
   IrFolder folder(options.irFolder);
   if (failed(folder.create()))
     return failure();
-  auto run = [&](void (*build)(OpPassManager &)) -> LogicalResult {
+  auto run = [&](function_ref<void(OpPassManager &)> build) -> LogicalResult {
     PassManager manager(context);
     folder.addTo(manager);
     build(manager);
@@ -114,7 +121,9 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   if (options.emit == Emit::Loops)
     return print();
   description["programs"] = describePrograms(module);
-  if (failed(run(buildLlvmPipeline)))
+  if (failed(run([&](OpPassManager &manager) {
+        buildLlvmPipeline(manager, options.target.numerics);
+      })))
     return failure();
 
   LibraryContents contents;
@@ -125,12 +134,6 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     llvm::SmallString<128> absolute(options.weights);
     llvm::sys::fs::make_absolute(absolute);
     contents.weightsPath = absolute.str();
-  }
-  std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(error);
-  if (!machine) {
-    printError("expected a target for this machine, but got: " + error);
-    return failure();
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =

@@ -9,6 +9,7 @@
 #define ATTN_TOOLS_COMPILE_COMPILE_H
 
 #include "lowering/cpu/Description.h"
+#include "lowering/cpu/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -39,6 +40,8 @@ struct CompileOptions {
   Emit emit = Emit::Lib;
   /// Where to write; "-" is standard output.
   std::string output = "-";
+  /// The processors that code is for.
+  Target target;
   /// A safetensors file to check and embed, or empty.
   std::string weights;
   /// A folder for the IR after each pass, or empty.

@@ -27,7 +27,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error) {
   buildLlvmPipeline(manager);
   if (failed(manager.run(module)))
     return nullptr;
-  std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(error);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(Target(), error);
   if (!machine)
     return nullptr;
   llvm::LLVMContext context;

@@ -9,6 +9,7 @@
 #include "runtime/c_api.h"
 #include "runtime/compiled_backend.h"
 #include "runtime/compiled_model.h"
+#include "runtime/cpu_features.h"
 #include "unittests/runtime/test_files.h"
 
 #include <gtest/gtest.h>
@@ -636,6 +637,22 @@ TEST(CompiledModel, PartsThatDoNotFitAreErrors) {
   Failure failure;
   EXPECT_FALSE(openCompiledModel(other, nullptr, failure));
   EXPECT_EQ(failure.status, ATTN_ERROR_MODEL);
+}
+
+TEST(CompiledModel, NeedsExtensionsOfTheProcessor) {
+  // What this processor has is enough.
+  attn_compiled_model compiled = attn_compiled;
+  compiled.cpu_features = findCpuFeatures();
+  Failure failure;
+  EXPECT_FALSE(openCompiledModel(compiled, nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_OPTION) << failure.message;
+
+  // An extension that nobody has.
+  compiled.cpu_features = uint64_t(1) << 63;
+  EXPECT_FALSE(openCompiledModel(compiled, nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_UNSUPPORTED) << failure.message;
+
+  EXPECT_EQ(formatCpuFeatures(5), "sse3 fma");
 }
 
 } // namespace

@@ -159,6 +159,7 @@ static const char description[] =
 __attribute__((visibility("hidden")))
 const struct attn_compiled_model attn_compiled = {ATTN_COMPILED_MODEL_VERSION,
                                                   0,
+                                                  0,
                                                   description,
                                                   sizeof(description) - 1,
                                                   NULL,

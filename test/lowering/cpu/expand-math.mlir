@@ -1,4 +1,6 @@
 // RUN: attn-opt %s -attn-expand-math --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: attn-opt %s -attn-expand-math=portable --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck %s --check-prefix=PORTABLE --implicit-check-not=math.
 
 // No function of a library is left; fused multiply-adds are explicit (R21).
 // CHECK-LABEL: @functions
@@ -7,6 +9,10 @@
 // CHECK-NOT: math.log
 // CHECK: math.fma %{{.*}} : vector<16xf32>
 // CHECK: return
+// Where they are not allowed, products and sums are rounded one by one.
+// PORTABLE-LABEL: @functions
+// PORTABLE: arith.mulf
+// PORTABLE-NEXT: arith.addf
 func.func @functions(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x : vector<16xf32>
   %1 = math.tanh %0 : vector<16xf32>
