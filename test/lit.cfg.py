@@ -3,6 +3,7 @@
 import os
 import platform
 import shlex
+import shutil
 import sys
 
 import lit.formats
@@ -29,6 +30,9 @@ if config.sanitize:
     config.environment["ASAN_SYMBOLIZER_PATH"] = os.path.join(
         config.llvm_tools, "llvm-symbolizer"
     )
+
+if shutil.which("valgrind"):
+    config.available_features.add("valgrind")
 
 # What the processor has, for tests that compile code for several.
 if platform.machine() == "x86_64":
