@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/compiled_backend.h"
+#include "runtime/constants.h"
 #include "runtime/cpu_features.h"
 #include "runtime/text.h"
 
@@ -65,18 +66,10 @@ struct Shared {
   std::optional<Alignment> alignment;
   size_t inputCount = 0;
   Program encode, step;
-  std::unique_ptr<Weights> weights;
-  std::map<int32_t, AlignedBuffer> prepared;
+  Constants constants;
 
   /// The address of a parameter or of what was prepared, or null for others.
-  void *constant(const Buffer &buffer) const {
-    if (buffer.role == BufferRole::Parameter)
-      return const_cast<float *>(
-          weights->data(static_cast<size_t>(buffer.index)));
-    if (buffer.role == BufferRole::Prepared)
-      return prepared.at(buffer.index).data();
-    return nullptr;
-  }
+  void *constant(const Buffer &buffer) const { return constants.find(buffer); }
 };
 
 class CompiledDecoding : public Decoding {
@@ -433,28 +426,34 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
       !checkPrograms(compiled, description, error))
     return fail(ATTN_ERROR_MODEL, error);
 
-  std::unique_ptr<Safetensors> file;
-  std::vector<std::string> problems;
+  Constants constants(description);
   if (weightsPath) {
+    std::vector<std::string> problems;
     std::unique_ptr<MappedFile> mapped = MappedFile::open(weightsPath, error);
     if (!mapped)
       return fail(ATTN_ERROR_FILE, error);
-    file = Safetensors::fromFile(std::move(mapped), weightsPath, problems);
-  } else if (compiled.weights) {
-    file = Safetensors::fromMemory(compiled.weights, compiled.weights_size,
-                                   "weights in the library", problems);
-  } else {
+    std::unique_ptr<Safetensors> file =
+        Safetensors::fromFile(std::move(mapped), weightsPath, problems);
+    std::unique_ptr<Weights> weights;
+    if (file)
+      weights = Weights::bind(std::move(file), description.parameters,
+                              description.ignored, problems);
+    if (!weights)
+      return fail(ATTN_ERROR_WEIGHTS, joinLines(problems));
+    constants.make(compiled.prepare, description, *weights);
+  } else if (!compiled.constants) {
     return fail(ATTN_ERROR_OPTION,
                 "expected a weights file for model " +
                     quote(description.model) +
                     ", which was compiled without weights, but got none");
+  } else if (compiled.constants_size != constants.size()) {
+    return fail(ATTN_ERROR_MODEL, "expected " +
+                                      std::to_string(constants.size()) +
+                                      " bytes of constants, but got " +
+                                      std::to_string(compiled.constants_size));
+  } else {
+    constants.use(compiled.constants);
   }
-  std::unique_ptr<Weights> weights;
-  if (file)
-    weights = Weights::bind(std::move(file), description.parameters,
-                            description.ignored, problems);
-  if (!weights)
-    return fail(ATTN_ERROR_WEIGHTS, joinLines(problems));
 
   Shared shared;
   shared.compiled = compiled;
@@ -463,26 +462,7 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
   shared.step = description.step;
   shared.alignment = description.alignment;
   shared.inputCount = description.inputs.size();
-  shared.weights = std::move(weights);
-
-  Extents none(ATTN_EXTENT_AXIS + shared.axes.size());
-  std::vector<void *> buffers;
-  for (const Buffer &buffer : description.prepare)
-    if (buffer.role == BufferRole::Prepared)
-      shared.prepared[buffer.index].reserve(bufferBytes(buffer, none));
-  for (const Buffer &buffer : description.prepare)
-    buffers.push_back(shared.constant(buffer));
-  AlignedBuffer workspace;
-  if (shared.compiled.prepare.run)
-    runProgram(shared.compiled.prepare, none, buffers, workspace);
-
-  // Most parameters are needed in their prepared form only.
-  for (size_t i = 0; i < description.parameters.size(); ++i) {
-    int32_t index = static_cast<int32_t>(i);
-    if (!findBuffer(shared.encode, BufferRole::Parameter, index) &&
-        !findBuffer(shared.step, BufferRole::Parameter, index))
-      shared.weights->release(i);
-  }
+  shared.constants = std::move(constants);
   auto backend = std::make_unique<CompiledBackend>(std::move(shared));
   return Model::create(std::move(description), std::move(backend), failure);
 }

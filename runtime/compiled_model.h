@@ -41,8 +41,9 @@ extern "C" {
 enum { ATTN_EXTENT_SENTENCES = 0, ATTN_EXTENT_ROWS = 1, ATTN_EXTENT_AXIS = 2 };
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
-/// the order of the description, each aligned to 64; none may be null and none
-/// may overlap an output. `workspace` has at least as many bytes as
+/// the order of the description, each aligned to 64, but the parameters that
+/// `prepare` takes only to their elements; none may be null and none may
+/// overlap an output. `workspace` has at least as many bytes as
 /// `attn_workspace_function` answers for the same extents, aligned to 64.
 typedef void (*attn_program_function)(const int64_t *extents,
                                       void *const *buffers, void *workspace);
@@ -65,8 +66,10 @@ struct attn_compiled_model {
   uint64_t cpu_features;
   const char *description;   ///< JSON, UTF-8, see docs/architecture.md.
   uint64_t description_size; ///< Bytes, without a terminator.
-  const void *weights;       ///< A safetensors file, or null: given on opening.
-  uint64_t weights_size;
+  /// What constants.h makes of weights, aligned to 64, or null: made of a
+  /// weights file on opening.
+  const void *constants;
+  uint64_t constants_size;
   struct attn_program prepare;
   struct attn_program encode;
   struct attn_program step;

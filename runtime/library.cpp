@@ -44,7 +44,7 @@ static const char *name() {
   }
 }
 
-static int hasWeights() { return attn_compiled.weights != nullptr; }
+static int hasWeights() { return attn_compiled.constants != nullptr; }
 
 static attn_model *open(const attn_open_options *options, attn_error *error) {
   return guarded(error, [&]() -> attn_model * {

@@ -46,6 +46,11 @@ std::unique_ptr<MappedFile> MappedFile::open(const std::string &path,
   return file;
 }
 
+void MappedFile::forget() const {
+  if (bytes)
+    madvise(const_cast<char *>(bytes), byteCount, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (bytes)
     munmap(const_cast<char *>(bytes), byteCount);

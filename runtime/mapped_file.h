@@ -27,6 +27,10 @@ public:
   const char *data() const { return bytes; }
   size_t size() const { return byteCount; }
 
+  /// Gives the memory back that reading has taken; reading again takes it
+  /// again.
+  void forget() const;
+
 private:
   MappedFile() = default;
 

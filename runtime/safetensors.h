@@ -66,6 +66,11 @@ public:
   /// In the order of their bytes.
   const std::vector<Tensor> &tensors() const { return all; }
   const Tensor *find(const std::string &name) const;
+  /// Gives memory back that was used to read a mapped file.
+  void forget() const {
+    if (file)
+      file->forget();
+  }
   /// What messages call the file.
   const std::string &name() const { return label; }
 

@@ -244,6 +244,7 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
     }
     if (std::string wrong = checkNumbers(tensor); !wrong.empty())
       report(tensor.name, wrong);
+    file->forget();
     if (shapeProblems == before && !isIgnored(ignored, tensor.name) &&
         !isCovered(tensor, used->second))
       report(tensor.name, "expected all of shape " + formatShape(tensor.shape) +
@@ -266,7 +267,7 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
     if (tensor.type == "F32" && runs.size() == 1) {
       const char *data =
           tensor.data + static_cast<size_t>(runs[0].first) * sizeof(float);
-      if (reinterpret_cast<uintptr_t>(data) % AlignedBuffer::alignment == 0) {
+      if (reinterpret_cast<uintptr_t>(data) % alignof(float) == 0) {
         weights->arrays.push_back(reinterpret_cast<const float *>(data));
         continue;
       }

@@ -54,15 +54,13 @@ public:
                                        const std::vector<std::string> &ignored,
                                        std::vector<std::string> &problems);
 
-  /// The dense array of a parameter, aligned to 64 bytes. It lies in the file
-  /// itself where that is possible.
+  /// The dense array of a parameter. It lies in the file itself where that is
+  /// possible.
   const float *data(size_t parameter) const { return arrays[parameter]; }
 
-  /// Forgets the array of a parameter.
-  void release(size_t parameter) {
-    arrays[parameter] = nullptr;
-    copies[parameter] = AlignedBuffer();
-  }
+  /// Gives memory back that the system has used to read the file. What is read
+  /// again is read from the file again.
+  void forget() const { file->forget(); }
 
 private:
   Weights() = default;

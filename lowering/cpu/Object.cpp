@@ -20,19 +20,19 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Adds the weights file as data, without reading it into the compiler.
-static void embedWeights(llvm::Module &module, StringRef path) {
+/// Adds the constants as data, without reading them into the compiler.
+static void embedConstants(llvm::Module &module, StringRef path) {
   std::string assembly;
   llvm::raw_string_ostream out(assembly);
-  out << "\t.section .rodata.attn_weights,\"a\",@progbits\n"
+  out << "\t.section .rodata.attn_constants,\"a\",@progbits\n"
       << "\t.p2align 6\n"
-      << "attn_weights_begin:\n\t.incbin \"";
+      << "attn_constants_begin:\n\t.incbin \"";
   out.write_escaped(path);
-  out << "\"\nattn_weights_end:\n"
+  out << "\"\nattn_constants_end:\n"
       << "\t.byte 0\n"
       << "\t.p2align 3\n"
-      << "attn_weights_size:\n"
-      << "\t.quad attn_weights_end - attn_weights_begin\n"
+      << "attn_constants_size:\n"
+      << "\t.quad attn_constants_end - attn_constants_begin\n"
       << "\t.text\n";
   module.appendModuleInlineAsm(assembly);
 }
@@ -54,16 +54,16 @@ static void addCompiledModel(llvm::Module &module,
       module, text->getType(), /*isConstant=*/true,
       llvm::GlobalValue::InternalLinkage, text, "attn_description");
 
-  llvm::Constant *weights = null;
-  uint64_t weightsSize = 0;
-  if (!contents.weightsPath.empty()) {
-    embedWeights(module, contents.weightsPath);
+  llvm::Constant *constants = null;
+  uint64_t constantsSize = 0;
+  if (!contents.constantsPath.empty()) {
+    embedConstants(module, contents.constantsPath);
     auto *symbol = new llvm::GlobalVariable(
         module, llvm::Type::getInt8Ty(context), /*isConstant=*/true,
-        llvm::GlobalValue::ExternalLinkage, nullptr, "attn_weights_begin");
+        llvm::GlobalValue::ExternalLinkage, nullptr, "attn_constants_begin");
     symbol->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    weights = symbol;
-    llvm::sys::fs::file_size(contents.weightsPath, weightsSize);
+    constants = symbol;
+    llvm::sys::fs::file_size(contents.constantsPath, constantsSize);
   }
 
   auto program = [&](StringRef name) -> SmallVector<llvm::Constant *> {
@@ -76,8 +76,8 @@ static void addCompiledModel(llvm::Module &module,
       llvm::ConstantInt::get(i64, getCpuFeatures(machine)),
       description,
       llvm::ConstantInt::get(i64, contents.description.size()),
-      weights,
-      llvm::ConstantInt::get(i64, weightsSize)};
+      constants,
+      llvm::ConstantInt::get(i64, constantsSize)};
   for (StringRef name : {"prepare", "encode", "step"})
     llvm::append_range(fields, program(name));
   auto *table = llvm::ConstantStruct::getAnon(fields);

@@ -40,7 +40,8 @@ void registerCpuPipelines();
 struct LibraryContents {
   std::string modelName;
   std::string description; ///< JSON.
-  std::string weightsPath; ///< A safetensors file to embed, or empty.
+  /// A file with the image of runtime/constants.h, or empty.
+  std::string constantsPath;
 };
 
 /// Translates `module` (LLVM dialect) for `machine` and optimises. With

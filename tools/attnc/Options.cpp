@@ -36,7 +36,7 @@ static constexpr char details[] =
   attn-fused   the same, reads fused and memories hoisted
   loops        its programs as loops and vectors over buffers, in dialects of
                MLIR (memref, vector, scf, arith, math, func)
-  llvm         LLVM IR
+  llvm         LLVM IR, without the weights
   asm          assembly
   obj          the object that the library is linked of
   header       the C header alone

@@ -9,12 +9,14 @@
 
 #include "lowering/cpu/Pipeline.h"
 #include "runtime/weights.h"
+#include "tools/compile/Constants.h"
 #include "tools/compile/IrFolder.h"
 #include "tools/compile/Link.h"
 
 #include "dialect/Axes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -47,9 +49,10 @@ LogicalResult mlir::attn::writeOutput(StringRef path, StringRef contents) {
   return success();
 }
 
-/// Checks the weights file against the parameters of the model, all problems
-/// at once.
-static LogicalResult checkWeights(ModelOp model, StringRef path) {
+/// Reads the weights file and checks it against the parameters of the model,
+/// all problems at once. Null after messages.
+static std::unique_ptr<::attn::Weights> readWeights(ModelOp model,
+                                                    StringRef path) {
   std::vector<::attn::Parameter> parameters;
   for (auto op : model.getBody().getOps<ParameterOp>()) {
     ::attn::Parameter parameter;
@@ -67,11 +70,41 @@ static LogicalResult checkWeights(ModelOp model, StringRef path) {
     for (Attribute name : names)
       ignored.push_back(cast<StringAttr>(name).str());
   auto file = ::attn::Safetensors::open(path.str(), problems);
+  std::unique_ptr<::attn::Weights> weights;
   if (file)
-    ::attn::Weights::bind(std::move(file), parameters, ignored, problems);
+    weights =
+        ::attn::Weights::bind(std::move(file), parameters, ignored, problems);
   for (const std::string &problem : problems)
     printError(problem);
-  return success(problems.empty());
+  return weights;
+}
+
+/// Writes the constants of a library into a temporary file and answers its
+/// path. Nothing after a message.
+static std::optional<std::string> makeConstantsFile(ModuleOp module,
+                                                    StringRef description,
+                                                    ::attn::Weights &weights) {
+  int descriptor;
+  llvm::SmallString<128> path;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+          "attn", "constants", descriptor, path)) {
+    printError("expected to make a temporary file, but got: " +
+               error.message());
+    return std::nullopt;
+  }
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  LogicalResult written = writeConstants(module, description, weights, out);
+  out.close();
+  if (out.has_error()) {
+    printError("expected to write '" + path +
+               "', but got: " + out.error().message());
+    out.clear_error();
+    written = failure();
+  }
+  if (succeeded(written))
+    return path.str().str();
+  llvm::sys::fs::remove(path);
+  return std::nullopt;
 }
 
 LogicalResult mlir::attn::compile(ModuleOp module,
@@ -86,8 +119,12 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     printError(error);
     return failure();
   }
-  if (!options.weights.empty() && failed(checkWeights(model, options.weights)))
-    return failure();
+  std::unique_ptr<::attn::Weights> weights;
+  if (!options.weights.empty()) {
+    weights = readWeights(model, options.weights);
+    if (!weights)
+      return failure();
+  }
 
   IrFolder folder(options.irFolder);
   if (failed(folder.create()))
@@ -130,10 +167,17 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   contents.modelName = name;
   contents.description =
       llvm::formatv("{0}", llvm::json::Value(std::move(description)));
-  if (!options.weights.empty()) {
-    llvm::SmallString<128> absolute(options.weights);
-    llvm::sys::fs::make_absolute(absolute);
-    contents.weightsPath = absolute.str();
+  llvm::scope_exit removeConstants([&] {
+    if (!contents.constantsPath.empty())
+      llvm::sys::fs::remove(contents.constantsPath);
+  });
+  if (weights && options.emit != Emit::Llvm) {
+    std::optional<std::string> path =
+        makeConstantsFile(module, contents.description, *weights);
+    if (!path)
+      return failure();
+    contents.constantsPath = *path;
+    weights.reset();
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =

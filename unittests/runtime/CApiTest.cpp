@@ -531,11 +531,12 @@ TEST(OpenCApi, NeedsFittingWeights) {
   EXPECT_EQ(error.message, nullptr);
 }
 
-/// Opens the model with its description changed. Its weights stay at their
+/// Opens the model with its description changed. What it reads stays at its
 /// place.
 std::unique_ptr<Model> openWith(const std::string &from, const std::string &to,
                                 Failure &failure) {
-  static std::string weights = fakeWeights();
+  static const AlignedBuffer constants(
+      256); // 49 numbers, to the next 64 bytes.
   std::string description(attn_compiled.description,
                           attn_compiled.description_size);
   size_t place = description.find(from);
@@ -544,8 +545,8 @@ std::unique_ptr<Model> openWith(const std::string &from, const std::string &to,
   attn_compiled_model changed = attn_compiled;
   changed.description = description.data();
   changed.description_size = description.size();
-  changed.weights = weights.data();
-  changed.weights_size = weights.size();
+  changed.constants = constants.data();
+  changed.constants_size = 256;
   return openCompiledModel(changed, nullptr, failure);
 }
 
@@ -637,6 +638,17 @@ TEST(CompiledModel, PartsThatDoNotFitAreErrors) {
   Failure failure;
   EXPECT_FALSE(openCompiledModel(other, nullptr, failure));
   EXPECT_EQ(failure.status, ATTN_ERROR_MODEL);
+}
+
+TEST(CompiledModel, ConstantsAreThoseOfTheDescription) {
+  const AlignedBuffer constants(256);
+  attn_compiled_model compiled = attn_compiled;
+  compiled.constants = constants.data();
+  compiled.constants_size = 196;
+  Failure failure;
+  EXPECT_FALSE(openCompiledModel(compiled, nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_MODEL);
+  EXPECT_EQ(failure.message, "expected 256 bytes of constants, but got 196");
 }
 
 TEST(CompiledModel, NeedsExtensionsOfTheProcessor) {

@@ -32,7 +32,7 @@ static void prepare(const int64_t *extents, void *const *buffers,
                     void *workspace) {
   (void)extents;
   (void)workspace;
-  checkAlignment(buffers, 2);
+  checkAlignment(buffers + 1, 1);
   const float *table = buffers[0];
   float *twice = buffers[1];
   for (int i = 0; i < vocabularySize * vocabularySize; ++i)

@@ -107,8 +107,8 @@ typedef struct attn_open_options {
   /**
    * The path of a safetensors file. Required by a library that was compiled
    * without weights; replaces the weights of one that was compiled with some.
-   * Null: the weights in the library. The file is read in place: it must not
-   * be changed while the model is open.
+   * Null: the weights in the library. The file is read while the model is
+   * opened, and not needed afterwards.
    */
   const char *weights_path;
 } attn_open_options;
