@@ -40,14 +40,18 @@ static const attn_api *loadLibrary(const std::string &path) {
   }
   auto function = reinterpret_cast<const attn_api *(*)(void)>(address);
   const attn_api *api = function();
-  if (api->version != ATTN_API_VERSION || api->struct_size < sizeof(attn_api)) {
-    printError(tool, "expected a library with version " +
-                         std::to_string(ATTN_API_VERSION) +
-                         " of the interface, but got version " +
-                         std::to_string(api->version) + ": " + path);
-    return nullptr;
-  }
-  return api;
+  if (api && api->version == ATTN_API_VERSION &&
+      api->struct_size >= sizeof(attn_api))
+    return api;
+  std::string version = "none";
+  if (api && api->version != ATTN_API_VERSION)
+    version = "version " + std::to_string(api->version);
+  else if (api)
+    version = "fewer functions than it has";
+  printError(tool, "expected a library with version " +
+                       std::to_string(ATTN_API_VERSION) +
+                       " of the interface, but got " + version + ": " + path);
+  return nullptr;
 }
 
 static int run(int argc, char **argv) {

@@ -8,92 +8,21 @@
 #include "tools/decode/decode_tool.h"
 #include "runtime/text.h"
 #include "tools/decode/alignment_grid.h"
+#include "tools/decode/alignment_svg.h"
+#include "tools/decode/line_reader.h"
+#include "tools/decode/output_file.h"
+#include "tools/decode/progress.h"
 #include "tools/decode/result_json.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <unistd.h>
 
 namespace attn::tool {
-
-const char decodeDetails[] =
-    "Standard input has a sentence a line, its tokens separated by spaces. "
-    "For\n"
-    "each line, in order:\n"
-    "  (nothing else said)   the best text\n"
-    "  --nbest N, N > 1      `text<TAB>score` for each hypothesis, the best "
-    "first,\n"
-    "                        and an empty line\n"
-    "  --force FILE          log p of each token of the target and of its end\n"
-    "  --json                {\"hypotheses\": [{\"text\": ..., \"tokens\": "
-    "[...],\n"
-    "                        \"score\": ..., \"logprob\": ..., "
-    "\"word_logprobs\": "
-    "[...],\n"
-    "                        \"alignment\": [[...]], \"finished\": true}]}\n"
-    "tokens have no end token; word_logprobs and the rows of alignment do. An\n"
-    "empty line gives an empty result. A sentence that cannot be decoded "
-    "gives\n"
-    "an empty result too, a message on standard error, and in the end status "
-    "1.";
-
-void addDecodeOptions(OptionParser &parser, DecodeSettings &settings) {
-  attn_decode_options &options = settings.options;
-  parser.addHeading("search");
-  parser.addSize("beam", "K", "width of the beam; 1 is greedy (default 1)", 1,
-                 options.beam);
-  parser.addSize("nbest", "N", "hypotheses to print, at most K (default 1)", 1,
-                 options.nbest);
-  parser.addOption(
-      "normalize", "none|length",
-      "score: S, the sum of log p, or S / tokens^A\n(default none)",
-      [&](const std::string &value, std::string &expected) {
-        expected = "none or length";
-        settings.normalizeGiven = true;
-        options.normalization =
-            value == "length" ? ATTN_NORMALIZE_LENGTH : ATTN_NORMALIZE_NONE;
-        return value == "none" || value == "length";
-      });
-  parser.addOption("alpha", "A", "exponent of --normalize length (default 1)",
-                   [&](const std::string &value, std::string &expected) {
-                     settings.alphaGiven = true;
-                     expected = "a number of at least 0";
-                     return readNumber(value, 0, options.alpha);
-                   });
-  parser.addNumber("max-length-factor", "F",
-                   "emit at most floor(F * source tokens) + N tokens,\nthe "
-                   "end token included in the result, not in\nthe source "
-                   "(default 2)",
-                   0, options.max_length_factor);
-  parser.addInteger("max-length-offset", "N", "see there (default 10)", 0,
-                    options.max_length_offset);
-  parser.addInteger("min-length", "N",
-                    "tokens before the end token may follow (default 0)", 0,
-                    options.min_length);
-  parser.addText("force", "FILE",
-                 "do not search: score the targets in FILE, one a\nline",
-                 settings.forcePath);
-  parser.addSize("batch-size", "N",
-                 "sentences to decode together; changes no result\n(default "
-                 "32)",
-                 1, options.batch_size);
-  parser.addHeading("input and output");
-  parser.addFlag("characters",
-                 "tokens of the input are the characters of the line",
-                 settings.characters);
-  parser.addFlag("output-characters",
-                 "join tokens of the output without spaces (and split\nthose "
-                 "of --force into characters)",
-                 settings.outputCharacters);
-  parser.addFlag("json", "print an object a line", settings.json);
-  parser.addFlag("align",
-                 "draw the weights, in per cent: a row for each token of\nthe "
-                 "target, a column for each of the source",
-                 settings.align);
-  parser.addHeading("other");
-}
 
 void printError(const std::string &tool, const std::string &message) {
   for (size_t from = 0; from <= message.size();) {
@@ -105,58 +34,6 @@ void printError(const std::string &tool, const std::string &message) {
 }
 
 namespace {
-
-/// A line of input and the tokens in it. Empty lines are fine, and so are those
-/// with an error: both have a line of output.
-struct Line {
-  std::vector<std::string> tokens;
-  std::string error;
-};
-
-class LineReader {
-public:
-  explicit LineReader(FILE *file) : file(file) {}
-  ~LineReader() { free(text); }
-  LineReader(const LineReader &) = delete;
-  LineReader &operator=(const LineReader &) = delete;
-
-  /// False at the end of the file or where reading fails.
-  bool next(bool characters, Line &line);
-  bool failed() const { return ferror(file); }
-
-private:
-  FILE *file;
-  char *text = nullptr;
-  size_t capacity = 0;
-};
-
-bool LineReader::next(bool characters, Line &line) {
-  line = Line();
-  ssize_t size = getline(&text, &capacity, file);
-  if (size < 0)
-    return false;
-  std::string_view rest(text, static_cast<size_t>(size));
-  for (char end : {'\n', '\r'})
-    if (!rest.empty() && rest.back() == end)
-      rest.remove_suffix(1);
-  size_t bad = std::min(findInvalidUtf8(rest), rest.find('\0'));
-  if (bad != std::string_view::npos) {
-    line.error = "expected UTF-8 text, but got the byte " +
-                 quote(rest.substr(bad, 1)) + " at column " +
-                 std::to_string(bad + 1);
-    return true;
-  }
-  while (!rest.empty()) {
-    size_t length = characters ? utf8Length(rest) : rest.find(' ');
-    std::string_view token = rest.substr(0, length);
-    if (!token.empty())
-      line.tokens.emplace_back(token);
-    rest.remove_prefix(token.size());
-    if (!characters && !rest.empty())
-      rest.remove_prefix(1);
-  }
-  return true;
-}
 
 /// Sentences as the C interface takes them.
 class Sentences {
@@ -186,44 +63,65 @@ private:
   attn_sentences result = {};
 };
 
-/// Decodes batches of lines and prints what comes of them.
+/// What a sentence of the input is given beside its source.
+enum class Companion { None, Forced, Prefix };
+
+/// Decodes windows of lines and prints what comes of them.
 class Runner {
 public:
   Runner(const std::string &tool, const DecodeSettings &settings,
          const attn_api &api, const attn_model *model)
       : tool(tool), settings(settings), api(api), model(model),
-        info(*api.info(model)), options(settings.options) {
-    if (settings.align || (settings.json && info.has_alignment))
+        info(*api.info(model)), options(settings.options),
+        companion(!settings.forcePath.empty()    ? Companion::Forced
+                  : !settings.prefixPath.empty() ? Companion::Prefix
+                                                 : Companion::None),
+        progress(tool, settings.quiet) {
+    if (settings.align || !settings.alignSvgPath.empty() ||
+        (settings.json && info.has_alignment))
       options.want_alignment = 1;
+    options.sampling = settings.sample;
+    options.replace_unknown = settings.replaceUnknown;
+    options.end_at_maximum = settings.endAtMaximum || options.end_at_maximum;
   }
   ~Runner() { api.clear_error(&error); }
 
-  /// Whether the options fit the model; prints why not.
-  bool checkOptions() {
-    Sentences none;
-    return decode(none.view(), nullptr) != nullptr;
-  }
-  /// `targets` is empty where nothing is forced. False where everything failed.
-  bool run(const std::vector<Line> &lines, const std::vector<Line> &targets);
+  /// Reads what is banned, checks whether the options fit the model, and opens
+  /// what is written to; prints what is wrong.
+  bool prepare();
+  /// `companions` is empty where there are none. False where everything failed.
+  bool run(const std::vector<Line> &lines, const std::vector<Line> &companions);
+  /// Puts the picture in its place; prints what is wrong.
+  bool finish();
   bool allDecoded() const { return sentenceErrors == 0; }
+  /// Prints an error; false.
+  bool fail(const std::string &message) {
+    progress.erase();
+    printError(tool, message);
+    return false;
+  }
 
 private:
   using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
   Results decode(const attn_sentences &sentences,
-                 const attn_sentences *forced) {
+                 const attn_sentences *companions, const uint64_t *numbers) {
     attn_decode_options mine = options;
-    mine.forced = forced;
+    mine.forced = companion == Companion::Forced ? companions : nullptr;
+    mine.prefixes = companion == Companion::Prefix ? companions : nullptr;
+    mine.sentence_numbers = numbers;
     Results results(api.decode(model, &sentences, &mine, &error),
                     api.free_results);
     if (!results)
-      printError(tool, error.message);
+      fail(error.message);
     return results;
   }
+  bool readBans();
   std::string joinTokens(const attn_hypothesis &hypothesis) const;
   void print(const Line &line, const attn_results *results, size_t number,
              const std::string &problem);
-  void printAlignment(const Line &line, const attn_hypothesis &hypothesis);
+  void drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
+                      size_t rank, bool asPicture);
 
   const std::string &tool;
   const DecodeSettings &settings;
@@ -231,10 +129,64 @@ private:
   const attn_model *model;
   const attn_model_info &info;
   attn_decode_options options;
+  Companion companion;
+  Progress progress;
+  std::vector<Line> banLines;
+  Sentences bans;
+  OutputFile pictureFile;
+  AlignmentPicture picture;
   attn_error error = ATTN_ERROR_INIT;
   size_t lineNumber = 0;
   size_t sentenceErrors = 0;
 };
+
+bool Runner::readBans() {
+  const attn_vocabulary &vocabulary =
+      *api.vocabulary(model, static_cast<size_t>(info.target_vocabulary));
+  std::string problem;
+  if (!settings.banPath.empty() &&
+      !readLines(settings.banPath, "--ban-file", settings.outputCharacters,
+                 banLines, problem))
+    return fail(problem);
+  for (size_t i = 0; i < banLines.size(); ++i)
+    if (!banLines[i].error.empty())
+      return fail("line " + std::to_string(i + 1) + " of " + settings.banPath +
+                  ": " + banLines[i].error);
+  for (const std::string &ban : settings.bans) {
+    Line &line = banLines.emplace_back();
+    splitLine(ban, settings.outputCharacters, SIZE_MAX, line);
+    if (!line.error.empty())
+      return fail("--ban: " + line.error);
+    // A token may have a space in it, or several characters.
+    for (size_t id = 0; id < vocabulary.size; ++id)
+      if (ban == vocabulary.tokens[id])
+        line.tokens = {ban};
+  }
+  if (settings.banUnknown && vocabulary.unknown >= 0)
+    banLines.emplace_back().tokens = {vocabulary.tokens[vocabulary.unknown]};
+  for (const Line &line : banLines)
+    bans.add(line);
+  if (!banLines.empty())
+    options.banned = &bans.view();
+  return true;
+}
+
+bool Runner::prepare() {
+  Sentences none;
+  std::string problem;
+  if (!readBans() || !decode(none.view(), nullptr, nullptr))
+    return false;
+  return settings.alignSvgPath.empty() ||
+         pictureFile.open(settings.alignSvgPath, problem) || fail(problem);
+}
+
+bool Runner::finish() {
+  if (!pictureFile.isOpen())
+    return true;
+  std::string problem;
+  pictureFile.write(picture.svg());
+  return pictureFile.close(problem) || fail(problem);
+}
 
 std::string Runner::joinTokens(const attn_hypothesis &hypothesis) const {
   std::string text;
@@ -247,35 +199,44 @@ std::string Runner::joinTokens(const attn_hypothesis &hypothesis) const {
 }
 
 bool Runner::run(const std::vector<Line> &lines,
-                 const std::vector<Line> &targets) {
+                 const std::vector<Line> &companions) {
   // What is wrong already takes its place with an empty sentence.
   static const Line empty;
-  Sentences sources, forced;
+  Sentences sources, others;
+  std::vector<uint64_t> numbers;
   for (size_t i = 0; i < lines.size(); ++i) {
     bool wrong = !lines[i].error.empty() ||
-                 (!targets.empty() && !targets[i].error.empty());
+                 (!companions.empty() && !companions[i].error.empty());
     sources.add(wrong ? empty : lines[i]);
-    if (!targets.empty())
-      forced.add(wrong ? empty : targets[i]);
+    if (!companions.empty())
+      others.add(wrong ? empty : companions[i]);
+    numbers.push_back(lineNumber + i);
   }
-  Results results =
-      decode(sources.view(), targets.empty() ? nullptr : &forced.view());
+  Results results = decode(sources.view(), &others.view(), numbers.data());
   if (!results)
     return false;
+  progress.erase();
   for (size_t i = 0; i < lines.size(); ++i) {
     ++lineNumber;
     std::string problem = lines[i].error;
-    if (problem.empty() && !targets.empty() && !targets[i].error.empty())
-      problem = "forced target: " + targets[i].error;
+    if (problem.empty() && !companions.empty() && !companions[i].error.empty())
+      problem =
+          (companion == Companion::Forced ? "forced target: " : "prefix: ") +
+          companions[i].error;
     const attn_result *result = api.result(results.get(), i);
     if (problem.empty() && result->status != ATTN_OK)
       problem = result->message;
     if (!problem.empty()) {
       ++sentenceErrors;
-      printError(tool, "line " + std::to_string(lineNumber) + ": " + problem);
+      fail("line " + std::to_string(lineNumber) + ": " + problem);
     }
     print(lines[i], results.get(), i, problem);
   }
+  // Nobody waits for what can no longer be printed.
+  if (fflush(stdout) != 0 || ferror(stdout))
+    return fail("expected writable standard output, but got " +
+                quote(strerror(errno)));
+  progress.show(lineNumber);
   return true;
 }
 
@@ -286,13 +247,17 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     for (size_t rank = 0; rank < api.result(results, number)->hypothesis_count;
          ++rank)
       hypotheses.push_back(api.hypothesis(results, number, rank));
+  if (pictureFile.isOpen())
+    for (size_t rank = 0; rank < hypotheses.size(); ++rank)
+      drawAlignments(line, *hypotheses[rank], rank, true);
 
   if (settings.json) {
     std::string text = "{\"hypotheses\": [";
     for (const attn_hypothesis *hypothesis : hypotheses) {
       if (text.back() != '[')
         text += ", ";
-      appendJson(text, *hypothesis, joinTokens(*hypothesis));
+      appendJson(text, *hypothesis, joinTokens(*hypothesis),
+                 options.alignment_head == ATTN_HEADS_ALL);
     }
     text += "]";
     if (!problem.empty()) {
@@ -305,9 +270,10 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
   }
 
   bool list = options.nbest > 1;
-  for (const attn_hypothesis *hypothesis : hypotheses) {
+  for (size_t rank = 0; rank < hypotheses.size(); ++rank) {
+    const attn_hypothesis *hypothesis = hypotheses[rank];
     std::string text;
-    if (!settings.forcePath.empty())
+    if (companion == Companion::Forced)
       for (size_t i = 0; i < hypothesis->emitted; ++i)
         text += (i ? " " : "") + formatFixed(hypothesis->word_logprobs[i]);
     else
@@ -317,7 +283,7 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     text += "\n";
     fwrite(text.data(), 1, text.size(), stdout);
     if (settings.align)
-      printAlignment(line, *hypothesis);
+      drawAlignments(line, *hypothesis, rank, false);
   }
   if (hypotheses.empty() && !list)
     putchar('\n');
@@ -325,8 +291,10 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     putchar('\n');
 }
 
-void Runner::printAlignment(const Line &line,
-                            const attn_hypothesis &hypothesis) {
+/// Draws the weights of a hypothesis, a grid for each head: into the picture,
+/// or on standard output.
+void Runner::drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
+                            size_t rank, bool asPicture) {
   auto endToken = [&](int32_t number) -> std::string {
     const attn_vocabulary *vocabulary =
         api.vocabulary(model, static_cast<size_t>(number));
@@ -347,27 +315,26 @@ void Runner::printAlignment(const Line &line,
     for (size_t i = 0; i < hypothesis.memory_positions; ++i)
       columns.push_back(std::to_string(i));
   }
-  std::string grid = drawAlignment(rows, columns, hypothesis.alignment);
-  fwrite(grid.data(), 1, grid.size(), stdout);
-}
-
-/// Reads all lines of a file of forced targets. False after a message.
-bool readTargets(const std::string &tool, const DecodeSettings &settings,
-                 std::vector<Line> &targets) {
-  FILE *file = fopen(settings.forcePath.c_str(), "re");
-  bool failed = !file;
-  if (file) {
-    LineReader reader(file);
-    for (Line line; reader.next(settings.outputCharacters, line);)
-      targets.push_back(std::move(line));
-    failed = reader.failed();
+  size_t cells = rows.size() * columns.size();
+  std::vector<float> weights(cells);
+  for (size_t head = 0; head < hypothesis.heads; ++head) {
+    for (size_t i = 0; i < cells; ++i)
+      weights[i] = hypothesis.alignment[i * hypothesis.heads + head];
+    if (!asPicture) {
+      std::string grid = drawAlignment(rows, columns, weights.data());
+      if (head)
+        grid = "\n" + grid;
+      fwrite(grid.data(), 1, grid.size(), stdout);
+      continue;
+    }
+    std::string title = "line " + std::to_string(lineNumber);
+    if (options.nbest > 1)
+      title += ", " + std::to_string(rank + 1);
+    if (hypothesis.heads > 1)
+      title += ", head " + std::to_string(head);
+    picture.add(title + ": " + formatFixed(hypothesis.score), rows, columns,
+                weights.data());
   }
-  if (failed)
-    printError(tool, "expected a readable file after --force, but got " +
-                         quote(strerror(errno)) + ": " + settings.forcePath);
-  if (file)
-    fclose(file);
-  return !failed;
 }
 
 } // namespace
@@ -378,23 +345,33 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
     printError(tool, message);
     return 2;
   };
+  const attn_decode_options &options = settings.options;
   bool force = !settings.forcePath.empty();
-  if (settings.alphaGiven && !settings.normalizeGiven)
-    return usage("expected --normalize length with --alpha, but got no "
-                 "--normalize");
-  if (settings.options.nbest > settings.options.beam)
+  bool prefix = !settings.prefixPath.empty();
+  if (settings.alphaGiven && options.normalization == ATTN_NORMALIZE_NONE)
+    return usage("expected --normalize length or gnmt with --alpha, but got "
+                 "none");
+  if (!settings.sample && options.nbest > options.beam)
     return usage("expected --nbest of at most --beam, which is " +
-                 std::to_string(settings.options.beam) + ", but got " +
-                 std::to_string(settings.options.nbest));
-  if (force && settings.options.nbest > 1)
-    return usage("expected --force to have one result a line, but got --nbest "
-                 "as well");
+                 std::to_string(options.beam) + ", but got " +
+                 std::to_string(options.nbest));
+  if (!settings.sample && !settings.samplingOption.empty())
+    return usage("expected --sample with " + settings.samplingOption +
+                 ", but got none");
+  if (force && (options.nbest > 1 || settings.sample))
+    return usage("expected --force to have one result a line, but got " +
+                 std::string(settings.sample ? "--sample" : "--nbest") +
+                 " as well");
+  if (force && prefix)
+    return usage("expected one of --force and --prefix, but got both");
 
+  // A reader that is gone is a failure to write, with a message, like others.
+  signal(SIGPIPE, SIG_IGN);
   Runner runner(tool, settings, api, model);
-  if (!runner.checkOptions())
+  if (!runner.prepare())
     return 1;
-  LineReader reader(stdin);
-  std::vector<Line> lines, targets;
+  LineReader reader(stdin, settings.maxSourceLength);
+  std::vector<Line> lines, companions;
   auto fillLines = [&](size_t most) {
     lines.clear();
     for (Line line;
@@ -403,40 +380,47 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
     return !lines.empty();
   };
 
-  if (force) {
+  // Who types sees each answer at once.
+  size_t window = isatty(STDIN_FILENO) ? 1 : settings.window;
+  if (force || prefix) {
     // All lines first: a count that does not fit is known before any output.
-    if (!readTargets(tool, settings, targets))
+    std::string problem;
+    if (!readLines(force ? settings.forcePath : settings.prefixPath,
+                   force ? "--force" : "--prefix", settings.outputCharacters,
+                   companions, problem)) {
+      runner.fail(problem);
       return 1;
+    }
     fillLines(SIZE_MAX);
-    if (lines.size() != targets.size()) {
-      printError(tool, "expected a target for each of the " +
-                           std::to_string(lines.size()) +
-                           " sentences, but got " +
-                           std::to_string(targets.size()) +
-                           " lines: " + settings.forcePath);
+    if (lines.size() != companions.size()) {
+      runner.fail(
+          "expected a " + std::string(force ? "target" : "prefix") +
+          " for each of the " + std::to_string(lines.size()) +
+          " sentences, but got " + std::to_string(companions.size()) +
+          " lines: " + (force ? settings.forcePath : settings.prefixPath));
       return 1;
     }
-    if (!lines.empty() && !runner.run(lines, targets))
-      return 1;
-  } else {
-    // Who types sees each answer at once.
-    size_t batch = isatty(STDIN_FILENO) ? 1 : settings.options.batch_size;
-    while (fillLines(batch)) {
-      if (!runner.run(lines, targets))
+    for (size_t at = 0; at < lines.size(); at += window) {
+      auto part = [&](const std::vector<Line> &all) {
+        return std::vector<Line>(
+            all.begin() + static_cast<long>(at),
+            all.begin() + static_cast<long>(std::min(at + window, all.size())));
+      };
+      if (!runner.run(part(lines), part(companions)))
         return 1;
-      fflush(stdout);
     }
+  } else {
+    while (fillLines(window))
+      if (!runner.run(lines, companions))
+        return 1;
   }
   if (reader.failed()) {
-    printError(tool, "expected readable standard input, but got " +
-                         quote(strerror(errno)));
+    runner.fail("expected readable standard input, but got " +
+                quote(strerror(errno)));
     return 1;
   }
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    printError(tool, "expected writable standard output, but got " +
-                         quote(strerror(errno)));
+  if (!runner.finish())
     return 1;
-  }
   return runner.allDecoded() ? 0 : 1;
 }
 

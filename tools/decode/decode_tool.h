@@ -17,19 +17,34 @@
 #include "tools/decode/option_parser.h"
 
 #include <string>
+#include <vector>
 
 namespace attn::tool {
 
 /// What the command line says of decoding.
 struct DecodeSettings {
   attn_decode_options options = attn_default_decode_options();
-  bool normalizeGiven = false;
   bool alphaGiven = false;
+  bool sample = false;
+  bool replaceUnknown = false;
+  bool endAtMaximum = false;
+  bool banUnknown = false;
   bool json = false;
   bool align = false;
   bool characters = false;
   bool outputCharacters = false;
+  bool quiet = false;
+  /// An option of sampling that was given, or empty.
+  std::string samplingOption;
   std::string forcePath;
+  std::string prefixPath;
+  std::vector<std::string> bans;
+  std::string banPath;
+  std::string alignSvgPath;
+  /// Lines to read before they are decoded.
+  size_t window = 512;
+  /// Tokens that a line may have. Time and memory grow with the square of them.
+  size_t maxSourceLength = 4096;
 };
 
 /// Adds the options of decoding to a tool's own.

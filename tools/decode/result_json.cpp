@@ -53,7 +53,7 @@ static void appendNumbers(std::string &json, const T *values, size_t count) {
 }
 
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
-                std::string_view text) {
+                std::string_view text, bool byHead) {
   json += "{\"text\": ";
   appendJsonString(json, text);
   json += ", \"tokens\": [";
@@ -69,14 +69,26 @@ void appendJson(std::string &json, const attn_hypothesis &hypothesis,
   json += ", \"word_logprobs\": ";
   appendNumbers(json, hypothesis.word_logprobs, hypothesis.emitted);
   json += ", \"alignment\": [";
-  if (hypothesis.alignment)
+  if (hypothesis.alignment) {
+    const float *weights = hypothesis.alignment;
     for (size_t row = 0; row < hypothesis.emitted; ++row) {
       if (row)
         json += ", ";
-      appendNumbers(json,
-                    hypothesis.alignment + row * hypothesis.memory_positions,
-                    hypothesis.memory_positions);
+      if (!byHead) {
+        appendNumbers(json, weights, hypothesis.memory_positions);
+        weights += hypothesis.memory_positions;
+        continue;
+      }
+      json += '[';
+      for (size_t at = 0; at < hypothesis.memory_positions; ++at) {
+        if (at)
+          json += ", ";
+        appendNumbers(json, weights, hypothesis.heads);
+        weights += hypothesis.heads;
+      }
+      json += ']';
     }
+  }
   json += "], \"finished\": ";
   json += hypothesis.finished ? "true}" : "false}";
 }

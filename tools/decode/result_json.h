@@ -19,9 +19,10 @@ namespace attn::tool {
 void appendJsonString(std::string &json, std::string_view text);
 
 /// Appends a hypothesis as an object. Numbers read back as they are; one that
-/// is not finite becomes null.
+/// is not finite becomes null. `byHead`: each weight of the alignment is an
+/// array of the heads' weights.
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
-                std::string_view text);
+                std::string_view text, bool byHead);
 
 /// With six decimals.
 std::string formatFixed(double value);

@@ -6,12 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/decode/alignment_grid.h"
+#include "tools/decode/alignment_svg.h"
 #include "tools/decode/option_parser.h"
 #include "unittests/runtime/test_files.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 using namespace attn::test;
 using namespace attn::tool;
@@ -33,11 +37,14 @@ std::string readFile(const std::string &path) {
   return text;
 }
 
-Output runTool(const std::string &arguments, const std::string &input) {
+/// `redirections` come after those of the test.
+Output runTool(const std::string &arguments, const std::string &input,
+               const std::string &redirections = "") {
   TemporaryFile in(input), out(""), err("");
-  int status = system((std::string(ATTN_RUN) + " " + arguments + " < " +
-                       in.path + " > " + out.path + " 2> " + err.path)
-                          .c_str());
+  int status =
+      system((std::string(ATTN_RUN) + " " + arguments + " < " + in.path +
+              " > " + out.path + " 2> " + err.path + " " + redirections)
+                 .c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readFile(out.path),
           readFile(err.path)};
 }
@@ -55,10 +62,11 @@ protected:
               return table;
             }()))) {}
 
-  Output run(const std::string &options, const std::string &input) {
+  Output run(const std::string &options, const std::string &input,
+             const std::string &redirections = "") {
     return runTool(std::string(ATTN_FAKE_LIBRARY) + " --weights " +
                        weights.path + " " + options,
-                   input);
+                   input, redirections);
   }
   /// Expects a status and one message, and nothing printed.
   void expectError(const Output &output, int status,
@@ -159,6 +167,149 @@ TEST_F(AttnRun, SentencesFailAlone) {
   EXPECT_EQ(countLines(run("", "a\nE a\nb\n").out), 3u);
 }
 
+TEST_F(AttnRun, BansAndPrefixes) {
+  std::string plain = run("", "a b\nc\n").out;
+  std::string first = plain.substr(0, plain.find(' '));
+  EXPECT_EQ(run("--ban " + first, "a b\n").out.find(first), std::string::npos);
+  TemporaryFile bans("D A\n" + first + "\n");
+  EXPECT_EQ(run("--ban-file " + bans.path, "a b\n").out,
+            run("--ban 'D A' --ban " + first, "a b\n").out);
+  // A token of several characters is one where tokens are characters.
+  Output end = run("--output-characters --ban '</s>'", "a b\n");
+  EXPECT_EQ(end.status, 0) << end.err;
+  TemporaryFile prefixes(first + "\n\n"), one("A\n"), wrong("A\nZ\n");
+  EXPECT_EQ(run("--prefix " + prefixes.path, "a b\nc\n").out, plain);
+  EXPECT_EQ(run("--window 1 --prefix " + prefixes.path, "a b\nc\n").out, plain);
+  expectError(
+      run("--prefix " + one.path, "a\nb\n"), 1,
+      "expected a prefix for each of the 2 sentences, but got 1 lines: " +
+          one.path);
+  Output output = run("--prefix " + wrong.path, "a\nb\n");
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.out[0], 'A');
+  EXPECT_EQ(output.err,
+            "attn-run: error: line 2: prefix: expected words of vocabulary "
+            "'target', which has no unknown token, but got 'Z' as word 1\n");
+}
+
+std::string manyLines(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    for (int word = 0; word < 1 + i * 7 % 11; ++word)
+      lines += std::string(word ? " " : "") + "abc"[(i + word * i) % 3];
+    lines += "\n";
+  }
+  return lines;
+}
+
+// R13.
+TEST_F(AttnRun, WindowsChangeNothing) {
+  std::string lines = manyLines(50);
+  for (const char *options :
+       {"--json --beam 3 --nbest 2",
+        "--sample --nbest 3 --seed 7 --temperature 1.5 --top-k 5",
+        "--preset marian --beam 4", "--preset fairseq", "--preset opennmt",
+        "--preset ctranslate2", "--preset hf --beam 3"}) {
+    Output output = run(options, lines);
+    EXPECT_EQ(output.status, 0) << output.err;
+    EXPECT_NE(output.out, "");
+    for (const char *more :
+         {" --window 1", " --window 7", " --window 20 --batch-size 3"})
+      EXPECT_EQ(run(options + std::string(more), lines).out, output.out);
+  }
+  EXPECT_NE(run("--sample --seed 1", lines).out,
+            run("--sample --seed 2", lines).out);
+}
+
+TEST_F(AttnRun, AlignmentsByHead) {
+  std::string average = run("--json", "b\n").out;
+  EXPECT_EQ(run("--json --align-head 0", "b\n").out, average);
+  EXPECT_NE(
+      run("--json --align-head all", "b\n").out.find("\"alignment\": [[[0."),
+      std::string::npos);
+}
+
+TEST_F(AttnRun, DrawsPictures) {
+  TemporaryFile picture("before");
+  std::string plain = run("", "a b\n\nc\n").out;
+  Output output = run("--align-svg " + picture.path, "a b\n\nc\n");
+  EXPECT_EQ(output.status, 0) << output.err;
+  EXPECT_EQ(output.out, plain);
+  std::string svg = readFile(picture.path);
+  EXPECT_EQ(svg.find("<?xml version=\"1.0\""), 0u);
+  EXPECT_NE(svg.find(">line 1: -"), std::string::npos);
+  EXPECT_NE(svg.find(">line 3: -"), std::string::npos);
+  EXPECT_NE(svg.find("&lt;/s&gt;"), std::string::npos);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+  expectError(run("--align-svg /no/such/file.svg", "a\n"), 1,
+              "expected a file that can be written, but got 'No such file or "
+              "directory': /no/such/file.svg");
+  // Where everything fails, the file is as it was.
+  TemporaryFile kept("before"), targets("A\nB\n");
+  EXPECT_EQ(run("--align-svg " + kept.path + " --force " + targets.path, "a\n")
+                .status,
+            1);
+  EXPECT_EQ(readFile(kept.path), "before");
+}
+
+TEST_F(AttnRun, LongLines) {
+  std::string word(1 << 20, 'x');
+  EXPECT_EQ(run("", word + "\n").out, run("", "zebra\n").out);
+  std::string words;
+  while (words.size() < 1 << 20)
+    words += "a b c ";
+  Output output = run("", "a\n" + words + "\nb\n");
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.err, "attn-run: error: line 2: expected at most 4096 "
+                        "tokens, but got more; see --max-source-length\n");
+  EXPECT_EQ(countLines(output.out), 3u);
+  EXPECT_EQ(run("--max-source-length 2", "a b c\n").status, 1);
+}
+
+TEST_F(AttnRun, OutputThatCannotBeWritten) {
+  Output output = run("", manyLines(2000), "> /dev/full");
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.err, "attn-run: error: expected writable standard output, "
+                        "but got 'No space left on device'\n");
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  output = run("", manyLines(2000), ">&" + std::to_string(ends[1]));
+  close(ends[1]);
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.err, "attn-run: error: expected writable standard output, "
+                        "but got 'Broken pipe'\n");
+}
+
+TEST_F(AttnRun, ShowsProgressInATerminal) {
+  int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0)
+    GTEST_SKIP() << "no terminals here";
+  std::string name = ptsname(terminal);
+  int other = open(name.c_str(), O_RDWR | O_NOCTTY);
+  ASSERT_GE(other, 0);
+  auto shown = [&](const std::string &options) {
+    Output output = run("--window 20 " + options, manyLines(50), "2> " + name);
+    EXPECT_EQ(output.status, 0);
+    EXPECT_EQ(countLines(output.out), 50u);
+    std::string text;
+    fcntl(terminal, F_SETFL, O_NONBLOCK);
+    char buffer[4096];
+    for (ssize_t size; (size = read(terminal, buffer, sizeof(buffer))) > 0;)
+      text.append(buffer, static_cast<size_t>(size));
+    return text;
+  };
+  std::string text = shown("");
+  EXPECT_NE(text.find("attn-run: 20 sentences"), std::string::npos) << text;
+  EXPECT_NE(text.find("attn-run: 50 sentences, 100 % of the input read"),
+            std::string::npos);
+  // In the end it is erased.
+  EXPECT_EQ(text.substr(text.size() - 4), "\r\033[K");
+  EXPECT_EQ(shown("--quiet"), "");
+  close(other);
+  close(terminal);
+}
+
 TEST_F(AttnRun, WrongCommandLines) {
   expectError(run("--beem 3", "a\n"), 2,
               "expected a known option, but got '--beem'; the nearest is "
@@ -172,10 +323,35 @@ TEST_F(AttnRun, WrongCommandLines) {
   expectError(run("--alpha nan --normalize length", "a\n"), 2,
               "expected a number of at least 0 after --alpha, but got 'nan'");
   expectError(run("--alpha 1", "a\n"), 2,
-              "expected --normalize length with --alpha, but got no "
-              "--normalize");
-  expectError(run("--normalize gnmt", "a\n"), 2,
-              "expected none or length after --normalize, but got 'gnmt'");
+              "expected --normalize length or gnmt with --alpha, but got none");
+  expectError(run("--normalize wu", "a\n"), 2,
+              "expected none, length or gnmt after --normalize, but got 'wu'");
+  expectError(run("--coverage -1", "a\n"), 2,
+              "expected a number of at least 0 after --coverage, but got '-1'");
+  expectError(run("--top-p 1.5 --sample", "a\n"), 2,
+              "expected a number greater than 0 and at most 1 after --top-p, "
+              "but got '1.5'");
+  expectError(run("--temperature 2", "a\n"), 2,
+              "expected --sample with --temperature, but got none");
+  expectError(run("--sample --beam 2", "a\n"), 1,
+              "expected a beam of 1 with sampling, but got 2");
+  expectError(run("--force x --prefix y", "a\n"), 2,
+              "expected one of --force and --prefix, but got both");
+  expectError(run("--preset moses", "a\n"), 2,
+              "expected one of ctranslate2|fairseq|hf|marian|opennmt after "
+              "--preset, but got 'moses'");
+  expectError(run("--ban Z", "a\n"), 1,
+              "banned sequence 1: expected words of vocabulary 'target', which "
+              "has no unknown token, but got 'Z' as word 1");
+  expectError(run("--ban-file /no/such", "a\n"), 1,
+              "expected a readable file after --ban-file, but got 'No such "
+              "file or directory': /no/such");
+  expectError(run("--align --align-head 1", "a\n"), 1,
+              "expected an alignment_head of 0 to 0, ATTN_HEADS_AVERAGE or "
+              "ATTN_HEADS_ALL, but got 1");
+  expectError(run("--replace-unknown", "a\n"), 1,
+              "expected a target vocabulary with an unknown token, but got "
+              "'target', which has none");
   expectError(run("--nbest 2", "a\n"), 2,
               "expected --nbest of at most --beam, which is 1, but got 2");
   expectError(run("--json=yes", "a\n"), 2,
@@ -199,6 +375,10 @@ TEST_F(AttnRun, WrongLibraries) {
               std::string("expected a library with one symbol attn_model_*, "
                           "but got none: ") +
                   ATTN_OTHER_LIBRARY);
+  expectError(runTool(ATTN_OTHER_VERSION, ""), 1,
+              std::string("expected a library with version 1 of the "
+                          "interface, but got version 2: ") +
+                  ATTN_OTHER_VERSION);
   expectError(runTool(ATTN_FAKE_LIBRARY, ""), 1,
               "expected a weights file for model 'fake', which was compiled "
               "without weights, but got none");
@@ -225,6 +405,24 @@ TEST(AlignmentGrid, DrawsShadesAndNumbers) {
             "         日    ␣   ab\n"
             "x      █100    · ▓ 50\n"
             "longer ▒ 26    · ░  6\n");
+}
+
+TEST(AlignmentPicture, StacksAndEscapes) {
+  AlignmentPicture picture;
+  const float weights[] = {1.0f, 0.25f, 0.004f, NAN};
+  picture.add("one", {"<&\">", "\x01"}, {"日本", " "}, weights);
+  std::string one = picture.svg();
+  for (const char *part :
+       {"&lt;&amp;&quot;&gt;", ">?<", ">日本<", ">␣<", "fill-opacity=\"1\"",
+        "fill-opacity=\".25\"", ">100</text>", "<title>日本 → &lt;"})
+    EXPECT_NE(one.find(part), std::string::npos) << part;
+  EXPECT_EQ(one.find("nan"), std::string::npos);
+  picture.add("two", {"x"}, {"a word that is much longer than the others"},
+              weights);
+  std::string two = picture.svg();
+  EXPECT_GT(two.size(), one.size());
+  EXPECT_NE(two.find("rotate(-45"), std::string::npos);
+  EXPECT_NE(two.find("…"), std::string::npos);
 }
 
 } // namespace

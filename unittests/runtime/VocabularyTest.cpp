@@ -97,6 +97,20 @@ TEST(Vocabulary, ReportsEveryBadLine) {
             Lines{"v:1: expected 1 to 2147483646 tokens, but got 0"});
 }
 
+TEST(Vocabulary, AFileOfAnotherKind) {
+  // However long, its problems are few.
+  std::string text;
+  for (int i = 0; i < 1000; ++i)
+    text += "\xff\n";
+  Lines problems = problemsOf(text);
+  ASSERT_EQ(problems.size(), 21u);
+  EXPECT_EQ(problems[20], "v: and 1979 more problems");
+  EXPECT_EQ(problemsOf("a\r\nb\r\n"),
+            Lines{"v:1: expected lines that end with a newline, but got a "
+                  "carriage return before each"});
+  EXPECT_EQ(problemsOf("a\n\r\n"), Lines());
+}
+
 TEST(Vocabulary, NoFile) {
   std::vector<std::string> problems;
   EXPECT_FALSE(Vocabulary::read("/no/such", "x", {}, false, problems));
