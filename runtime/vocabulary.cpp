@@ -9,6 +9,7 @@
 #include "runtime/mapped_file.h"
 #include "runtime/text.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 
@@ -82,9 +83,14 @@ std::optional<Vocabulary>
 Vocabulary::parse(std::string_view text, const std::string &path,
                   std::string name, const MarkNames &names, bool addUnknown,
                   std::vector<std::string> &problems) {
-  size_t before = problems.size();
+  // A file of another kind is wrong in every line.
+  constexpr size_t mostProblems = 20;
+  size_t before = problems.size(), more = 0;
   auto report = [&](size_t line, const std::string &message) {
-    problems.push_back(path + ":" + std::to_string(line) + ": " + message);
+    if (problems.size() - before < mostProblems)
+      problems.push_back(path + ":" + std::to_string(line) + ": " + message);
+    else
+      ++more;
   };
 
   std::vector<std::string> tokens;
@@ -106,6 +112,13 @@ Vocabulary::parse(std::string_view text, const std::string &path,
                        " again, first in line " +
                        std::to_string(first->second));
   }
+  // A token may end so; that all do is another convention.
+  if (!tokens.empty() &&
+      std::all_of(tokens.begin(), tokens.end(), [](const std::string &token) {
+        return token.ends_with('\r');
+      }))
+    report(1, "expected lines that end with a newline, but got a carriage "
+              "return before each");
   if (tokens.empty() || tokens.size() > largestVocabulary)
     report(1, "expected 1 to " + std::to_string(largestVocabulary) +
                   " tokens, but got " + std::to_string(tokens.size()));
@@ -153,6 +166,9 @@ Vocabulary::parse(std::string_view text, const std::string &path,
     marks.unknown = static_cast<int32_t>(tokens.size());
     tokens.push_back("<unk>");
   }
+  if (more)
+    problems.push_back(path + ": and " + std::to_string(more) +
+                       " more problems");
   if (problems.size() != before)
     return std::nullopt;
 

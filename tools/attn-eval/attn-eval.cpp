@@ -16,6 +16,7 @@
 #include "runtime/c_api.h"
 #include "runtime/text.h"
 #include "tools/decode/decode_tool.h"
+#include "tools/vocabulary/VocabularyFile.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"
@@ -86,21 +87,6 @@ static std::optional<int> parseOptions(int argc, char **argv,
   return parser.parse(argc, argv);
 }
 
-/// Reads a vocabulary for the front end.
-static std::optional<frontend::VocabularyContents>
-loadVocabulary(const frontend::VocabularyRequest &request,
-               const std::string &path, std::vector<std::string> &problems) {
-  ::attn::MarkNames names{request.start, request.end, request.unknown,
-                          request.padding};
-  std::optional<::attn::Vocabulary> vocabulary = ::attn::Vocabulary::read(
-      path, request.name, names, request.addUnknown, problems);
-  if (!vocabulary)
-    return std::nullopt;
-  ::attn::Marks marks = vocabulary->marks();
-  return frontend::VocabularyContents{vocabulary->tokens(), marks.start,
-                                      marks.end, marks.unknown, marks.padding};
-}
-
 /// Whether a file holds IR rather than a spec.
 static bool isModule(StringRef path, const llvm::MemoryBuffer &buffer) {
   return path.ends_with(".mlir") || path.ends_with(".mlirbc") ||
@@ -133,11 +119,7 @@ static OwningOpRef<ModuleOp> loadModule(const Settings &settings,
   for (const auto &[name, size] : settings.dims)
     options.sizes[name] = size;
   for (const auto &entry : settings.vocabularies)
-    options.vocabularies[entry.first] =
-        [path = entry.second](const frontend::VocabularyRequest &request,
-                              std::vector<std::string> &problems) {
-          return loadVocabulary(request, path, problems);
-        };
+    options.vocabularies[entry.first] = makeVocabularyLoader(entry.second);
   return frontend::importSpec(sources, &context, options);
 }
 

@@ -7,10 +7,10 @@
 
 #include "Options.h"
 #include "Parameters.h"
-#include "Vocabularies.h"
 
 #include "frontend/Frontend.h"
 #include "tools/compile/Compile.h"
+#include "tools/vocabulary/VocabularyFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -64,7 +64,15 @@ int main(int argc, char **argv) {
     frontendOptions.sizes[name] = value;
   mlir::attn::VocabularyTokens tokens;
   for (auto &[name, path] : options.vocabularies)
-    frontendOptions.vocabularies[name] = makeVocabularyLoader(path, tokens);
+    frontendOptions.vocabularies[name] =
+        [&tokens, load = mlir::attn::makeVocabularyLoader(path)](
+            const mlir::attn::frontend::VocabularyRequest &request,
+            std::vector<std::string> &problems) {
+          auto contents = load(request, problems);
+          if (contents)
+            tokens[request.name] = contents->tokens;
+          return contents;
+        };
 
   mlir::MLIRContext context;
   // Errors speak of the spec, which is what the user wrote.
