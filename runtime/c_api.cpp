@@ -207,6 +207,14 @@ static bool readBanned(const attn_sentences &banned,
   return true;
 }
 
+/// The number of an enumerator, which a caller in C may have made of any.
+template <typename Enum> static int numberOf(const Enum &value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number;
+  memcpy(&number, &value, sizeof(number));
+  return number;
+}
+
 /// Checks options and makes them the search's. False and a message on failure.
 static bool readOptions(const attn_decode_options &given, const Model &model,
                         DecodeOptions &options, std::string &error) {
@@ -244,9 +252,10 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
     return fail("nbest to be at least 1 and at most the beam",
                 std::to_string(given.nbest) + " with a beam of " +
                     std::to_string(given.beam));
-  if (!isKnown("normalization", given.normalization, ATTN_NORMALIZE_GNMT) ||
-      !isKnown("stop rule", given.stop, ATTN_STOP_ESTIMATE) ||
-      !isKnown("refill", given.refill, ATTN_REFILL_NEVER) ||
+  if (!isKnown("normalization", numberOf(given.normalization),
+               ATTN_NORMALIZE_GNMT) ||
+      !isKnown("stop rule", numberOf(given.stop), ATTN_STOP_ESTIMATE) ||
+      !isKnown("refill", numberOf(given.refill), ATTN_REFILL_NEVER) ||
       !atLeast("an alpha", given.alpha, 0) ||
       !atLeast("a max_length_factor", given.max_length_factor, 0) ||
       !atLeast("a coverage", given.coverage, 0) ||

@@ -46,14 +46,14 @@ bool Constraints::apply(const int32_t *history, int64_t emitted, int32_t end,
   if (emitted < minLength && end >= 0)
     ban(end);
   for (const TokenIds &sequence : banned) {
-    int64_t before = static_cast<int64_t>(sequence.size()) - 1;
-    if (before <= emitted &&
-        (before == 0 || std::equal(sequence.begin(), sequence.end() - 1,
-                                   history + (emitted - before))))
+    int64_t others = static_cast<int64_t>(sequence.size()) - 1;
+    if (others <= emitted &&
+        (others == 0 || std::equal(sequence.begin(), sequence.end() - 1,
+                                   history + (emitted - others))))
       ban(sequence.back());
   }
-  if (noRepeatNgram > 0) {
-    int64_t before = noRepeatNgram - 1;
+  int64_t before = noRepeatNgram - 1;
+  if (noRepeatNgram > 0 && before < emitted) {
     const int32_t *last = history + (emitted - before);
     for (int64_t i = 0; i + before < emitted; ++i)
       if (std::equal(last, last + before, history + i))

@@ -221,6 +221,42 @@ TEST_F(AttnRun, WindowsChangeNothing) {
             run("--sample --seed 2", lines).out);
 }
 
+// R17: a preset is what docs/decoding.md says.
+TEST_F(AttnRun, PresetsAreSetsOfOptions) {
+  const std::pair<const char *, const char *> presets[] = {
+      {"ctranslate2", "--beam 2 --normalize length --stop count "
+                      "--max-length-factor 0 --max-length-offset 256 "
+                      "--min-length 1"},
+      {"fairseq", "--beam 5 --normalize length --stop count "
+                  "--max-length-factor 0 --max-length-offset 201 "
+                  "--end-at-maximum --min-length 1"},
+      {"hf", "--normalize length --stop estimate"},
+      {"marian", "--beam 12 --refill never --max-length-factor 3 "
+                 "--max-length-offset 3 --ban-unknown"},
+      {"opennmt", "--beam 5 --stop top --refill next --max-length-factor 0 "
+                  "--max-length-offset 250"}};
+  std::string lines = manyLines(30);
+  std::vector<std::string> outputs;
+  for (auto [name, options] : presets) {
+    // Another preset before it leaves nothing behind.
+    std::string output =
+        run("--json --preset fairseq --preset " + std::string(name) +
+                (std::string(name) == "hf"
+                     ? " --beam 4 --max-length-factor 2 --max-length-offset 10"
+                     : ""),
+            lines)
+            .out;
+    EXPECT_EQ(output, run("--json " + std::string(options) +
+                              (std::string(name) == "hf" ? " --beam 4" : ""),
+                          lines)
+                          .out)
+        << name;
+    outputs.push_back(output);
+  }
+  std::sort(outputs.begin(), outputs.end());
+  EXPECT_EQ(std::unique(outputs.begin(), outputs.end()), outputs.end());
+}
+
 TEST_F(AttnRun, AlignmentsByHead) {
   std::string average = run("--json", "b\n").out;
   EXPECT_EQ(run("--json --align-head 0", "b\n").out, average);

@@ -324,26 +324,28 @@ TEST_F(CApi, WrongValuesOfOptions) {
                          const char *message) {
     options = attn_default_decode_options();
     options.want_alignment = 1;
-    options.*field = value;
+    // Enumerations have values that only C can give them.
+    static_assert(sizeof(options.*field) == sizeof(value));
+    memcpy(&(options.*field), &value, sizeof(value));
     expectFailure(ATTN_ERROR_OPTION, message);
   };
   using O = attn_decode_options;
-  expectWrong(&O::normalization, static_cast<attn_normalization>(3),
+  expectWrong(&O::normalization, 3,
               "expected a known normalization, but got 3");
   expectWrong(&O::coverage, -.5,
               "expected a coverage of at least 0, but got "
               "-0.5");
-  expectWrong(&O::coverage, NAN,
+  expectWrong(&O::coverage, double(NAN),
               "expected a coverage of at least 0, but got "
               "nan");
-  expectWrong(&O::no_repeat_ngram, -1,
+  expectWrong(&O::no_repeat_ngram, int64_t(-1),
               "expected a no_repeat_ngram of at least 0, but got -1");
   expectWrong(&O::repetition_penalty, 0.,
               "expected a repetition_penalty greater than 0, but got 0");
   expectWrong(&O::sampling, 2, "expected sampling to be 0 or 1, but got 2");
   expectWrong(&O::temperature, 0.,
               "expected a temperature greater than 0, but got 0");
-  expectWrong(&O::temperature, INFINITY,
+  expectWrong(&O::temperature, double(INFINITY),
               "expected a temperature greater than 0, but got inf");
   expectWrong(&O::top_p, 0.,
               "expected a top_p greater than 0 and at most 1, but got 0");
@@ -355,10 +357,8 @@ TEST_F(CApi, WrongValuesOfOptions) {
   expectWrong(&O::alignment_head, -3,
               "expected an alignment_head of 0 to 0, ATTN_HEADS_AVERAGE or "
               "ATTN_HEADS_ALL, but got -3");
-  expectWrong(&O::stop, static_cast<attn_stop>(9),
-              "expected a known stop rule, but got 9");
-  expectWrong(&O::refill, static_cast<attn_refill>(-1),
-              "expected a known refill, but got -1");
+  expectWrong(&O::stop, 9, "expected a known stop rule, but got 9");
+  expectWrong(&O::refill, -1, "expected a known refill, but got -1");
   expectWrong(&O::patience, 0.,
               "expected a patience greater than 0, but got 0");
   expectWrong(&O::replace_unknown, 1,
