@@ -236,7 +236,6 @@ TEST_F(AttnRun, PresetsAreSetsOfOptions) {
       {"opennmt", "--beam 5 --stop top --refill next --max-length-factor 0 "
                   "--max-length-offset 250"}};
   std::string lines = manyLines(30);
-  std::vector<std::string> outputs;
   for (auto [name, options] : presets) {
     // Another preset before it leaves nothing behind.
     std::string output =
@@ -251,10 +250,7 @@ TEST_F(AttnRun, PresetsAreSetsOfOptions) {
                           lines)
                           .out)
         << name;
-    outputs.push_back(output);
   }
-  std::sort(outputs.begin(), outputs.end());
-  EXPECT_EQ(std::unique(outputs.begin(), outputs.end()), outputs.end());
 }
 
 TEST_F(AttnRun, AlignmentsByHead) {
