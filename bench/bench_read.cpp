@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
   times.push_back(
       measure({[&] { loops_plain::additiveRead(reads[3]); }}, 10)[0]);
   const char *const names[] = {"compiled", "loops, rational tanh",
-                               "loops, std::tanh, libmvec", "reading the data",
+                               "GCC, std::tanh, libmvec", "reading the data",
                                "loops, std::tanh"};
   std::printf("%d sentences, %d positions, %d features\n", sentences, positions,
               features);
