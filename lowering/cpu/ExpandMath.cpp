@@ -106,34 +106,36 @@ public:
   }
 
   Value tanh(Value x) {
-    // h = (exp(2 |x|) - 1) / 2, from which tanh |x| = h / (h + 1). Where |x| is
-    // small, rounding h + 1 would cost a bit; there it is h - h * (h / (h +
-    // 1)).
-    Value twice = absolute(x);
-    twice = add(twice, twice);
+    // tanh |x| = (1 - e) / (1 + e) with e = exp(-2 |x|) = 2^n (1 + q). Small q
+    // keep their precision where n is 0, and so does the result near 0.
+    Value sign = i32(int32_t(0x80000000));
+    Value exponent = fromBits(arith::OrIOp::create(b, bits(x), sign)); // -|x|
+    exponent = add(exponent, exponent);
     // Beyond this bound the result is 1.
-    Value bound = f32(18.1);
-    twice =
-        select(compare(arith::CmpFPredicate::OGT, twice, bound), bound, twice);
-    Value magic = f32(12582912.0);
-    Value shifted = fma(twice, f32(1.4426950408889634), magic);
-    Value n = sub(shifted, magic);
-    // n is at most 26, so that the nearest number to ln 2 is near enough.
-    Value r = fma(n, f32(-0.6931471805599453), twice);
-    // exp(r) - 1, to 2^-26 of itself for |r| < 0.348.
-    Value p = polynomial(r, {1.3882484915817908e-3, 8.366713378492189e-3,
-                             4.166720606538753e-2, 1.6666542189017533e-1,
-                             4.999999812172937e-1});
-    Value e = fma(p, mul(r, r), r);
-    Value half = fromBits(arith::AddIOp::create(
-        b, arith::ShLIOp::create(b, bits(shifted), i32(23)), i32(0x3f000000)));
-    Value h = fma(half, e, sub(half, f32(0.5)));
-    Value quotient = div(h, add(h, f32(1)));
-    Value small = fma(negate(h), quotient, h);
-    Value result = select(compare(arith::CmpFPredicate::OLT, twice, f32(0.7)),
-                          small, quotient);
-    Value sign = arith::AndIOp::create(b, bits(x), i32(int32_t(0x80000000)));
-    return fromBits(arith::OrIOp::create(b, bits(result), sign));
+    Value bound = f32(-18.1);
+    exponent = select(compare(arith::CmpFPredicate::OLT, exponent, bound),
+                      bound, exponent);
+    Value shifted = fma(exponent, f32(1.4426950408889634), f32(12582912.0));
+    Value n = sub(shifted, f32(12582912.0));
+    // n is at least -26: the number nearest to ln 2 is near enough.
+    Value r = fma(n, f32(-0.6931471805599453), exponent);
+    // q = exp(r) - 1, to 2^-26 of itself for |r| < 0.348; not by Horner's
+    // scheme, whose steps wait for each other.
+    Value square = mul(r, r);
+    Value p = fma(square, f32(1.3882484915817908e-3),
+                  fma(r, f32(8.366713378492189e-3), f32(4.166720606538753e-2)));
+    p = fma(square, p,
+            fma(r, f32(1.6666542189017533e-1), f32(4.999999812172937e-1)));
+    Value q = fma(p, square, r);
+    // -2^n, by its bits.
+    Value scale = fromBits(arith::AddIOp::create(
+        b, arith::ShLIOp::create(b, bits(shifted), i32(23)),
+        i32(int32_t(0xbf800000))));
+    Value numerator = fma(scale, q, add(f32(1), scale));
+    Value denominator = fma(negate(scale), q, sub(f32(1), scale));
+    Value result = div(numerator, denominator);
+    return fromBits(arith::OrIOp::create(
+        b, bits(result), arith::AndIOp::create(b, bits(x), sign)));
   }
 
   Value log(Value x) {
