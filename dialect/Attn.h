@@ -19,6 +19,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <optional>
+
 namespace mlir::attn {
 class EncoderOp;
 class EncodedOp;
@@ -57,6 +59,13 @@ Type getSliceType(Type type, unsigned numIterated);
 /// of elementwise arithmetic, reductions over features and lookups, so that it
 /// can be lifted over a tile of pairs.
 bool isLiftable(Operation *op);
+
+/// Whether every element of the result of an operation is made of the elements
+/// of its operands in the same place.
+bool isElementwise(Operation *op);
+
+/// The number that every element of `value` is, if the IR says so.
+std::optional<APFloat> getUniformConstant(Value value);
 
 } // namespace mlir::attn
 

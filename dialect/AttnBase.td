@@ -44,9 +44,16 @@ def Attn_Dialect : Dialect {
 
     **Rules.** R1 to R12 in the descriptions of the operations are the rules
     that every lowering keeps.
+
+    **What may be simplified.** Parameters are finite numbers. So a product of
+    a weight with a zero vector is its bias, and zero times a value that is
+    bounded whatever it is made of (`tanh`, `sigmoid`) is zero. A sum may lose the
+    sign of a zero. Nothing else is assumed of numbers: NaN and infinities in
+    inputs, memories and states take the way that the rules say.
   }];
   let dependentDialects = ["arith::ArithDialect", "math::MathDialect"];
   let useDefaultAttributePrinterParser = 1;
+  let hasCanonicalizer = 1;
 }
 
 class Attn_Op<string mnemonic, list<Trait> traits = []>

@@ -35,6 +35,7 @@ def BroadcastOp : Attn_Op<"broadcast", [Pure]> {
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def EmbedOp : Attn_Op<"embed", [Pure]> {
@@ -65,23 +66,68 @@ def LookupOp : Attn_Op<"lookup", [Pure]> {
   let hasVerifier = 1;
 }
 
-def LinearOp : Attn_Op<"linear", [Pure]> {
+def LinearOp : Attn_Op<"linear", [Pure, AttrSizedOperandSegments]> {
   let summary = "a matrix product with a weight, plus a bias";
   let description = [{
     `result[n...] = sum over k... of weight[n..., k...] * input[k...] (+ bias[n...])`:
     all features of the input are contracted with the last dimensions of the
     weight. The weight and the bias have no axes. Each element is summed in one
     order, whatever the number of rows (R13).
+
+    An *epilogue* is what happens to every element of the result before it is
+    stored: the region gets the sum, bias included, and the element of each
+    operand in the same place, and yields the element of the result.
+
+    ```mlir
+    %t = attn.linear %x, %W bias(%b : tensor<3xf32>) epilogue(%r : tensor<?x3xf32>) {
+    ^bb0(%sum: f32, %element: f32):
+      %0 = math.tanh %sum : f32
+      %1 = arith.addf %element, %0 : f32
+      attn.yield %1 : f32
+    } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+    ```
     Constraints: the weight's last dimensions are the input's features and its
     first are the result's (F5); the bias has the result's features (F6); weight
-    and bias have no axes (F7).
+    and bias have no axes (F7); an operand of the epilogue has the result's type,
+    or its features and no axes (F17); the epilogue takes the sum and one number
+    for each operand, consists of elementwise operations, and yields one f32 (F18).
   }];
   let arguments = (ins Attn_Number:$input, Attn_Number:$weight,
-                       Optional<Attn_Number>:$bias);
+                       Optional<Attn_Number>:$bias,
+                       Variadic<Attn_Number>:$elements);
   let results = (outs Attn_Number:$result);
+  let regions = (region AnyRegion:$epilogue);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$input,
+                   "::mlir::Value":$weight, "::mlir::Value":$bias), [{
+      build($_builder, $_state, result, input, weight, bias,
+            ::mlir::ValueRange());
+    }]>
+  ];
   let assemblyFormat = [{
-    $input `,` $weight (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
+    $input `,` $weight (`bias` `(` $bias^ `:` type($bias) `)`)?
+    (`epilogue` `` `(` ($elements^ `:` type($elements))? `)` $epilogue^)? attr-dict
     `:` type($input) `,` type($weight) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def MatmulOp : Attn_Op<"matmul", [Pure]> {
+  let summary = "a matrix product of what has no axes, made once per opened model";
+  let description = [{
+    `result[i..., n] = sum over k of lhs[i..., k] * rhs[k, n]`, with `transposed`
+    of `lhs[i..., k] * rhs[n, k]`. It multiplies parameters with each other, for
+    example a table with the weight that its rows would meet.
+    Constraint: the operands have no axes, the right one is a matrix, the left
+    one's last dimension is contracted, and the result fits (F16).
+  }];
+  let arguments = (ins Attn_Tensor:$lhs, Attn_Tensor:$rhs, UnitAttr:$transposed);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`transposed` $transposed^)? attr-dict
+    `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -114,29 +160,50 @@ def OuterOp : Attn_Op<"outer", [Pure]> {
 }
 
 def ConcatOp : Attn_Op<"concat", [Pure]> {
-  let summary = "values side by side in the last feature";
+  let summary = "values side by side in a feature, the last one if not said";
   let description = [{
-    Constraint: operands agree in all but the last feature, which add up (F10).
+    `feature` numbers the features from 0. Weights that lie one below the other
+    (`feature 0`) make several products of one input one product.
+    Constraint: operands agree in all but that feature, which adds up (F10).
   }];
-  let arguments = (ins Variadic<Attn_Tensor>:$inputs);
+  let arguments = (ins Variadic<Attn_Tensor>:$inputs,
+                       OptionalAttr<I64Attr>:$feature);
   let results = (outs Attn_Tensor:$result);
-  let assemblyFormat = "$inputs attr-dict `:` type($inputs) `->` type($result)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::ValueRange":$inputs), [{
+      build($_builder, $_state, result, inputs, ::mlir::IntegerAttr());
+    }]>
+  ];
+  let assemblyFormat =
+      "$inputs (`feature` $feature^)? attr-dict `:` type($inputs) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+  let extraClassDeclaration = [{
+    /// The number of the feature in which the operands lie side by side.
+    int64_t getFeatureNumber();
+  }];
 }
 
 def SliceOp : Attn_Op<"slice", [Pure]> {
-  let summary = "a range of the first feature";
+  let summary = "a range of a feature, the first one if not said";
   let description = [{
-    Features `start` (included) to `stop` (excluded) of the first feature
-    dimension. With `drop` the range has one element and the dimension goes
-    away. Constraint: the range lies in the dimension and the result fits (F11).
+    Elements `start` (included) to `stop` (excluded) of the first feature, or of
+    that with number `feature`. With `drop` the range has one element of the
+    first feature, and the feature goes away. Constraint: the range lies in the feature and the result
+    fits (F11).
   }];
   let arguments = (ins Attn_Tensor:$input, I64Attr:$start, I64Attr:$stop,
-                       UnitAttr:$drop);
+                       UnitAttr:$drop,
+                       DefaultValuedAttr<I64Attr, "0">:$feature);
   let results = (outs Attn_Number:$result);
-  let assemblyFormat =
-      "$input `[` $start `:` $stop `]` (`drop` $drop^)? attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input `[` $start `:` $stop `]` (`feature` $feature^)? (`drop` $drop^)? attr-dict
+    `:` type($input) `->` type($result)
+  }];
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def MaxoutOp : Attn_Op<"maxout", [Pure]> {

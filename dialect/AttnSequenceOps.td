@@ -27,18 +27,21 @@ def ReverseOp : Attn_SequenceOp<"reverse"> {
     token that the sequence carries moves too. Constraint: the input is a
     sequence and the result has its type (S1).
   }];
+  let hasFolder = 1;
 }
 def FirstOp : Attn_SequenceOp<"first"> {
   let summary = "the value at the first position";
   let description = [{
     Zero for an empty sequence. Constraint: the result lacks the position axis (S2).
   }];
+  let hasCanonicalizeMethod = 1;
 }
 def LastOp : Attn_SequenceOp<"last"> {
   let summary = "the value at the last true position (R10)";
   let description = [{
     Zero for an empty sequence. Constraint: the result lacks the position axis (S2).
   }];
+  let hasCanonicalizeMethod = 1;
 }
 def MeanOp : Attn_SequenceOp<"mean"> {
   let summary = "the mean over the true positions (R10)";

@@ -45,11 +45,6 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  return getInput().getType() == getResult().getType() ? getInput()
-                                                       : OpFoldResult();
-}
-
 LogicalResult EmbedOp::verify() {
   Type table = getTable().getType(), tokens = getTokens().getType();
   if (getNumAxes(table) != 0 || getFeatures(table).size() < 1 ||
@@ -94,7 +89,54 @@ LogicalResult LinearOp::verify() {
     return emitOpError("expected a bias of type ")
            << getValueType(0, features, getElementTypeOrSelf(weight))
            << ", but got " << getBias().getType();
-  return expectType(*this, "a result", withFeatures(input, features),
+  Type result = getResult().getType();
+  for (Value element : getElements())
+    if (element.getType() != result &&
+        element.getType() != withNumAxes(result, 0))
+      return emitOpError("expected an epilogue over values of type ")
+             << result << ", with or without axes, but got "
+             << element.getType();
+  return expectType(*this, "a result", withFeatures(input, features), result);
+}
+
+LogicalResult LinearOp::verifyRegions() {
+  size_t numElements = getElements().size();
+  if (getEpilogue().empty())
+    return numElements == 0
+               ? success()
+               : emitOpError("expected an epilogue for the operands of one");
+  Block &block = getEpilogue().front();
+  Type f32 = Float32Type::get(getContext());
+  if (block.getNumArguments() != numElements + 1 ||
+      llvm::any_of(block.getArgumentTypes(),
+                   [&](Type type) { return type != f32; }))
+    return emitOpError("expected an epilogue of ")
+           << numElements + 1 << " arguments of type f32";
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (!yield || TypeRange(yield.getValues().getTypes()) != TypeRange(f32))
+    return emitOpError("expected an epilogue that yields one f32");
+  for (Operation &inner : block.without_terminator())
+    if (!isElementwise(&inner) && !inner.hasTrait<OpTrait::ConstantLike>()) {
+      InFlightDiagnostic diagnostic = emitOpError(
+          "expected an epilogue of elementwise operations on scalars");
+      diagnostic.attachNote(inner.getLoc())
+          << "'" << inner.getName() << "' is not";
+      return diagnostic;
+    }
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  Type lhs = getLhs().getType(), rhs = getRhs().getType();
+  ArrayRef<int64_t> left = getFeatures(lhs), right = getFeatures(rhs);
+  if (getNumAxes(lhs) != 0 || getNumAxes(rhs) != 0 || right.size() != 2 ||
+      left.empty() || left.back() != right[getTransposed() ? 1 : 0])
+    return emitOpError("expected matrices without axes that can be "
+                       "multiplied, but got ")
+           << lhs << " and " << rhs;
+  SmallVector<int64_t> features(left.drop_back());
+  features.push_back(right[getTransposed() ? 0 : 1]);
+  return expectType(*this, "a result", withFeatures(lhs, features),
                     getResult().getType());
 }
 
@@ -123,24 +165,38 @@ LogicalResult OuterOp::verify() {
                     getResult().getType());
 }
 
+int64_t ConcatOp::getFeatureNumber() {
+  if (std::optional<uint64_t> feature = getFeature())
+    return static_cast<int64_t>(*feature);
+  return static_cast<int64_t>(getFeatures(getResult().getType()).size()) - 1;
+}
+
 LogicalResult ConcatOp::verify() {
   if (getInputs().empty())
     return emitOpError("expected at least one operand");
   Type first = getInputs().front().getType();
-  if (getFeatures(first).empty())
-    return emitOpError("expected operands with a feature, but got ") << first;
   SmallVector<int64_t> features(getFeatures(first));
-  features.back() = 0;
+  if (features.empty())
+    return emitOpError("expected operands with a feature, but got ") << first;
+  if (getFeature() && *getFeature() >= features.size())
+    return emitOpError("expected a feature of ")
+           << first << ", but got number " << *getFeature();
+  int64_t number = getFeatureNumber();
+  if (number >= static_cast<int64_t>(features.size()))
+    return expectType(*this, "a result", first, getResult().getType());
+  int64_t size = 0;
   for (Value input : getInputs()) {
-    ArrayRef<int64_t> shape = getFeatures(input.getType());
-    if (getNumAxes(input.getType()) != getNumAxes(first) ||
-        shape.size() != features.size() ||
-        shape.drop_back() != getFeatures(first).drop_back())
-      return emitOpError("expected operands that agree in all but the last "
-                         "feature, but got ")
+    SmallVector<int64_t> shape(getFeatures(input.getType()));
+    if (shape.size() == features.size()) {
+      size += shape[number];
+      shape[number] = features[number];
+    }
+    if (getNumAxes(input.getType()) != getNumAxes(first) || shape != features)
+      return emitOpError("expected operands that agree in all but ")
+             << (getFeature() ? "one" : "the last") << " feature, but got "
              << first << " and " << input.getType();
-    features.back() += shape.back();
   }
+  features[number] = size;
   return expectType(*this, "a result", withFeatures(first, features),
                     getResult().getType());
 }
@@ -148,16 +204,24 @@ LogicalResult ConcatOp::verify() {
 LogicalResult SliceOp::verify() {
   Type input = getInput().getType();
   ArrayRef<int64_t> features = getFeatures(input);
+  uint64_t number = getFeature();
+  if (number > 0 && number >= features.size())
+    return emitOpError("expected a feature of ")
+           << input << ", but got number " << number;
   int64_t start = getStart(), stop = getStop();
-  if (features.empty() || start < 0 || stop <= start || stop > features[0])
-    return emitOpError("expected a range within the first feature of ")
+  if (features.empty() || start < 0 || stop <= start || stop > features[number])
+    return emitOpError("expected a range within ")
+           << (number == 0 ? "the first feature" : "the feature") << " of "
            << input << ", but got [" << start << " : " << stop << "]";
-  if (getDrop() && stop != start + 1)
-    return emitOpError("expected a range of one element to drop, but got [")
+  if (getDrop() && (stop != start + 1 || number != 0))
+    return emitOpError("expected a range of one element of the first feature "
+                       "to drop, but got [")
            << start << " : " << stop << "]";
-  SmallVector<int64_t> shape(features.drop_front());
-  if (!getDrop())
-    shape.insert(shape.begin(), stop - start);
+  SmallVector<int64_t> shape(features);
+  if (getDrop())
+    shape.erase(shape.begin() + number);
+  else
+    shape[number] = stop - start;
   return expectType(*this, "a result", withFeatures(input, shape),
                     getResult().getType());
 }

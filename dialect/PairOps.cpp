@@ -88,7 +88,9 @@ Type attn::getSliceType(Type type, unsigned numIterated) {
 }
 
 bool attn::isLiftable(Operation *op) {
-  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+  if (!isMemoryEffectFree(op) ||
+      llvm::any_of(op->getRegions(),
+                   [](Region &region) { return !region.empty(); }))
     return false;
   if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
     return true;

@@ -93,6 +93,34 @@ static LogicalResult evaluateLookup(LookupOp op, Frame &frame) {
   return takeRows(op, frame, op.getTable(), op.getIndex(), false);
 }
 
+/// Puts every element of a product through its epilogue.
+static LogicalResult applyEpilogue(LinearOp op, Frame &frame, Tensor &result) {
+  Block &block = op.getEpilogue().front();
+  Frame inner(block, frame.environment, &frame);
+  SmallVector<Tensor> scalars;
+  for (Type type : block.getArgumentTypes())
+    scalars.push_back(Tensor::zeros(type, {}));
+  for (auto [argument, scalar] : llvm::zip(block.getArguments(), scalars))
+    inner.bind(argument, scalar);
+  int64_t features = getNumFeatureElements(op.getType());
+  for (int64_t i = 0, e = result.size(); i < e; ++i) {
+    scalars[0].data[0] = result.data[i];
+    for (auto [index, value] : llvm::enumerate(op.getElements())) {
+      // An operand without axes has one row for all.
+      const Tensor &element = frame.get(value);
+      bool perRow = value.getType() == op.getType();
+      if (perRow && element.shape != result.shape)
+        return frame.fail(op, "expected an epilogue over " + result.describe() +
+                                  ", but got " + element.describe());
+      scalars[index + 1].data[0] = element.data[perRow ? i : i % features];
+    }
+    if (failed(inner.run()))
+      return failure();
+    result.data[i] = inner.get(block.getTerminator()->getOperand(0)).data[0];
+  }
+  return success();
+}
+
 static LogicalResult evaluateLinear(LinearOp op, Frame &frame) {
   const Tensor &input = frame.get(op.getInput());
   const Tensor &weight = frame.get(op.getWeight());
@@ -106,6 +134,23 @@ static LogicalResult evaluateLinear(LinearOp op, Frame &frame) {
       *out++ =
           sumOfProducts(&weight.data[n * from], &input.data[i * from], from) +
           (bias ? bias->data[n] : 0);
+  return op.getEpilogue().empty() ? success()
+                                  : applyEpilogue(op, frame, result);
+}
+
+static LogicalResult evaluateMatmul(MatmulOp op, Frame &frame) {
+  const Tensor &lhs = frame.get(op.getLhs()), &rhs = frame.get(op.getRhs());
+  Tensor &result = frame.own(op.getResult(), {});
+  int64_t inner = lhs.shape.back(), columns = result.shape.back();
+  bool transposed = op.getTransposed();
+  for (int64_t i = 0, e = lhs.size() / inner; i < e; ++i)
+    for (int64_t n = 0; n < columns; ++n) {
+      double sum = 0;
+      for (int64_t k = 0; k < inner; ++k)
+        sum += lhs.data[i * inner + k] *
+               rhs.data[transposed ? n * inner + k : k * columns + n];
+      result.data[i * columns + n] = sum;
+    }
   return success();
 }
 
@@ -140,6 +185,14 @@ static LogicalResult evaluateOuter(OuterOp op, Frame &frame) {
   return success();
 }
 
+/// How many elements one step in feature `number` of a value spans.
+static int64_t getFeatureStride(Type type, int64_t number) {
+  int64_t stride = 1;
+  for (int64_t size : getFeatures(type).drop_front(number + 1))
+    stride *= size;
+  return stride;
+}
+
 static LogicalResult evaluateConcat(ConcatOp op, Frame &frame) {
   ArrayRef<int64_t> axes = getAxes(frame, op.getInputs().front());
   for (Value input : op.getInputs())
@@ -148,10 +201,12 @@ static LogicalResult evaluateConcat(ConcatOp op, Frame &frame) {
                                 frame.get(op.getInputs().front()).describe() +
                                 " and " + frame.get(input).describe());
   Tensor &result = frame.own(op.getResult(), axes);
-  int64_t to = result.shape.back(), start = 0;
+  int64_t number = op.getFeatureNumber();
+  int64_t stride = getFeatureStride(op.getType(), number);
+  int64_t to = getFeatures(op.getType())[number] * stride, start = 0;
   for (Value value : op.getInputs()) {
     const Tensor &input = frame.get(value);
-    int64_t from = input.shape.back();
+    int64_t from = getFeatures(value.getType())[number] * stride;
     for (int64_t i = 0, e = input.size() / from; i < e; ++i)
       std::copy_n(input.data.begin() + i * from, from,
                   result.data.begin() + i * to + start);
@@ -163,13 +218,14 @@ static LogicalResult evaluateConcat(ConcatOp op, Frame &frame) {
 static LogicalResult evaluateSlice(SliceOp op, Frame &frame) {
   const Tensor &input = frame.get(op.getInput());
   Tensor &result = frame.own(op.getResult(), getAxes(frame, op.getInput()));
-  int64_t from = getNumFeatureElements(op.getInput().getType());
-  int64_t to = getNumFeatureElements(op.getType());
-  int64_t stride = from / getFeatures(op.getInput().getType())[0];
+  int64_t number = op.getFeature();
+  Type type = op.getInput().getType();
+  int64_t stride = getFeatureStride(type, number);
+  int64_t from = getFeatures(type)[number] * stride;
+  int64_t start = op.getStart() * stride, to = op.getStop() * stride - start;
   for (int64_t i = 0, e = input.size() / from; i < e; ++i)
-    std::copy_n(input.data.begin() + i * from +
-                    static_cast<int64_t>(op.getStart()) * stride,
-                to, result.data.begin() + i * to);
+    std::copy_n(input.data.begin() + i * from + start, to,
+                result.data.begin() + i * to);
   return success();
 }
 
@@ -323,6 +379,7 @@ void reference::addFeatureKernels(KernelTable &table) {
   table.add<LinearOp, evaluateLinear>();
   table.add<DotOp, evaluateDot>();
   table.add<OuterOp, evaluateOuter>();
+  table.add<MatmulOp, evaluateMatmul>();
   table.add<ConcatOp, evaluateConcat>();
   table.add<SliceOp, evaluateSlice>();
   table.add<MaxoutOp, evaluateMaxout>();

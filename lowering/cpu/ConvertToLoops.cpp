@@ -24,6 +24,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_CONVERTTOLOOPS
@@ -35,69 +36,153 @@ using namespace mlir::attn;
 
 namespace {
 
-/// The weights that products read, packed once by `prepare`.
-class PackedWeights {
+/// What parameters alone determine, computed once by `prepare`: the weights of
+/// products, packed, and other values as they are.
+class PreparedValues {
 public:
   struct Entry {
-    Value weight;
+    Value value;
+    /// Of a packed weight; a plain value has no outputs.
     int64_t numOutputs, numInputs;
+
+    bool isPacked() const { return numOutputs > 0; }
   };
 
-  unsigned add(Value weight, int64_t numOutputs, int64_t numInputs) {
-    auto parameter = weight.getDefiningOp<GetParameterOp>();
-    for (auto [index, entry] : llvm::enumerate(entries)) {
-      auto other = entry.weight.getDefiningOp<GetParameterOp>();
-      if (entry.numInputs == numInputs &&
-          (entry.weight == weight ||
-           (parameter && other &&
-            parameter.getParameter() == other.getParameter())))
-        return index;
-    }
-    entries.push_back({weight, numOutputs, numInputs});
-    return entries.size() - 1;
+  unsigned addPacked(Value weight, int64_t numOutputs, int64_t numInputs) {
+    return add({weight, numOutputs, numInputs});
   }
+  unsigned addPlain(Value value) { return add({value, 0, 0}); }
 
   ArrayRef<Entry> getEntries() const { return entries; }
 
 private:
+  /// Programs name what they need in values of their own: the same expression
+  /// over the same parameters is the same value.
+  static std::string describe(Value value) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    Operation *op = value.getDefiningOp();
+    os << op->getName() << op->getAttrDictionary() << value.getType() << '(';
+    for (Value operand : op->getOperands())
+      os << describe(operand) << ',';
+    os << ')';
+    return text;
+  }
+
+  unsigned add(Entry entry) {
+    std::string key = describe(entry.value) + " packed " +
+                      std::to_string(entry.numOutputs) + " x " +
+                      std::to_string(entry.numInputs);
+    auto [place, isNew] = places.try_emplace(key, entries.size());
+    if (isNew)
+      entries.push_back(entry);
+    return place->second;
+  }
+
   SmallVector<Entry> entries;
+  llvm::StringMap<unsigned> places;
 };
 
-/// Emits the packing of a weight into `out` (see getPackedShape).
-void emitPacking(Emitter &emitter, const PackedWeights::Entry &entry,
-                 Buffer out) {
-  ImplicitLocOpBuilder &b = emitter.getBuilder();
-  ArrayRef<int64_t> features = getFeatures(entry.weight.getType());
-  Value outputs = emitter.constant(entry.numOutputs);
-  SmallVector<Value> sizes;
-  for (int64_t size : getPackedShape(entry.numOutputs, entry.numInputs))
-    sizes.push_back(emitter.constant(size));
-  emitter.forEach(sizes, [&](ArrayRef<Value> place) {
-    Value output = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, place[0], emitter.constant(numLanes)),
-        place[2]);
-    // Beyond the last output stand zeros.
-    Value exists =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, output, outputs);
-    output = arith::SelectOp::create(b, exists, output, emitter.constant(0));
-    // Outputs and inputs may be several features each.
-    Value flat = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, output, emitter.constant(entry.numInputs)),
-        place[1]);
-    ElementIndex index;
-    index.features.resize(features.size());
-    for (size_t i = features.size(); i-- > 0;) {
-      Value size = emitter.constant(features[i]);
-      index.features[i] = arith::RemUIOp::create(b, flat, size);
-      flat = arith::DivUIOp::create(b, flat, size);
+/// Writes weights into blocks of 16 outputs (see getPackedShape).
+class Packer {
+public:
+  Packer(Emitter &emitter, const PreparedValues::Entry &entry, Buffer out)
+      : emitter(emitter), b(emitter.getBuilder()), entry(entry), out(out) {}
+
+  LogicalResult run() {
+    if (entry.numOutputs % numLanes != 0) {
+      // Beyond the last output stand zeros.
+      Value last = emitter.constant(entry.numOutputs / numLanes);
+      Value zero = emitter.splat(emitter.constantF32(0));
+      emitter.forEach(emitter.constant(entry.numInputs), [&](Value input) {
+        emitter.store(out,
+                      {.axes = {},
+                       .features = {last, input, emitter.constant(0)},
+                       .isVector = true},
+                      zero);
+      });
     }
-    Value element = emitter.evaluate(entry.weight, index);
-    element =
-        arith::SelectOp::create(b, exists, element, emitter.constantF32(0));
-    ElementIndex target;
-    target.features.assign(place.begin(), place.end());
-    emitter.store(out, target, element);
-  });
+    return pack(entry.value, entry.numOutputs, entry.numInputs, 0, 0);
+  }
+
+private:
+  /// Packs a part of the weight whose outputs and inputs begin where they say.
+  LogicalResult pack(Value part, int64_t numOutputs, int64_t numInputs,
+                     int64_t firstOutput, int64_t firstInput) {
+    ArrayRef<int64_t> features = getFeatures(part.getType());
+    // How many of the features are outputs.
+    size_t split = 0;
+    for (int64_t product = 1; product < numOutputs; ++split)
+      product *= features[split];
+    // What lies side by side is packed from where it is, without a copy of the
+    // whole.
+    if (auto concat = part.getDefiningOp<ConcatOp>();
+        concat && !emitter.lookupBuffer(part)) {
+      size_t number = concat.getFeatureNumber();
+      bool stacksOutputs = number == 0 && split > 0;
+      bool stacksInputs =
+          number + 1 == features.size() && split + 1 == features.size();
+      if (stacksOutputs || stacksInputs) {
+        for (Value input : concat.getInputs()) {
+          int64_t size = getFeatures(input.getType())[number];
+          int64_t outputs =
+              stacksOutputs ? numOutputs / features[0] * size : numOutputs;
+          if (failed(pack(input, outputs, stacksOutputs ? numInputs : size,
+                          firstOutput, firstInput)))
+            return failure();
+          (stacksOutputs ? firstOutput : firstInput) +=
+              stacksOutputs ? outputs : size;
+        }
+        return success();
+      }
+    }
+    if (failed(emitter.emitExpression(part)))
+      return failure();
+    SmallVector<Value> sizes;
+    for (int64_t size : features)
+      sizes.push_back(emitter.constant(size));
+    emitter.forEach(sizes, [&](ArrayRef<Value> place) {
+      Value output = flatten(place.take_front(split),
+                             features.take_front(split), firstOutput);
+      Value input = flatten(place.drop_front(split), features.drop_front(split),
+                            firstInput);
+      Value lanes = emitter.constant(numLanes);
+      ElementIndex from, to;
+      from.features.assign(place.begin(), place.end());
+      to.features = {arith::DivUIOp::create(b, output, lanes), input,
+                     arith::RemUIOp::create(b, output, lanes)};
+      emitter.store(out, to, emitter.evaluate(part, from));
+    });
+    return success();
+  }
+
+  /// The place of an element among those of the features, counted from `first`.
+  Value flatten(ArrayRef<Value> place, ArrayRef<int64_t> sizes, int64_t first) {
+    Value flat = emitter.constant(0);
+    for (auto [index, size] : llvm::zip(place, sizes))
+      flat = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, flat, emitter.constant(size)), index);
+    return arith::AddIOp::create(b, flat, emitter.constant(first));
+  }
+
+  Emitter &emitter;
+  ImplicitLocOpBuilder &b;
+  PreparedValues::Entry entry;
+  Buffer out;
+};
+
+/// Makes `emitter` pack weights where it needs them; `status` says whether that
+/// works.
+void packInPlace(Emitter &emitter, LogicalResult &status) {
+  emitter.packedWeight = [&](Value weight, int64_t numOutputs,
+                             int64_t numInputs) -> Buffer {
+    auto type = MemRefType::get(getPackedShape(numOutputs, numInputs),
+                                emitter.getBuilder().getF32Type());
+    Buffer packed = emitter.allocateBuffer(type, {});
+    if (failed(Packer(emitter, {weight, numOutputs, numInputs}, packed).run()))
+      status = failure();
+    return packed;
+  };
 }
 
 /// Rewrites a function of tensors over buffers: its arguments, then its
@@ -129,14 +214,8 @@ public:
         sizes.push_back(memref::DimOp::create(b, buffer, axis));
       emitter.setAxisSizes(argument, sizes);
     }
-    emitter.packedWeight = [&](Value weight, int64_t numOutputs,
-                               int64_t numInputs) -> Buffer {
-      auto type = MemRefType::get(getPackedShape(numOutputs, numInputs),
-                                  b.getF32Type());
-      Buffer packed = emitter.allocateBuffer(type, {});
-      emitPacking(emitter, {weight, numOutputs, numInputs}, packed);
-      return packed;
-    };
+    LogicalResult packable = success();
+    packInPlace(emitter, packable);
     Block &body = source.front();
     // A result goes where it belongs at once, unless it is there already.
     SmallVector<std::pair<Value, Buffer>> copies;
@@ -148,7 +227,7 @@ public:
       else
         copies.push_back({result, buffer});
     }
-    if (failed(emitter.emitBlock(body)))
+    if (failed(emitter.emitBlock(body)) || failed(packable))
       return failure();
     for (auto [result, buffer] : copies)
       emitter.materialize(result, buffer);
@@ -180,8 +259,8 @@ using Dim = Attribute;
 class Program {
 public:
   Program(ModelOp model, StringRef name, const AxisTable &axes,
-          PackedWeights &packed)
-      : model(model), packed(packed), builder(model.getContext()) {
+          PreparedValues &prepared)
+      : model(model), prepared(prepared), builder(model.getContext()) {
     auto module = model->getParentOfType<ModuleOp>();
     OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
@@ -196,11 +275,15 @@ public:
     };
     emitter->packedWeight = [this](Value weight, int64_t numOutputs,
                                    int64_t numInputs) -> Buffer {
-      unsigned index = this->packed.add(weight, numOutputs, numInputs);
+      unsigned index = this->prepared.addPacked(weight, numOutputs, numInputs);
       SmallVector<Dim> dims;
       for (int64_t size : getPackedShape(numOutputs, numInputs))
         dims.push_back(builder.getI64IntegerAttr(size));
       return getArgument("prepared", index, builder.getF32Type(), dims);
+    };
+    emitter->preparedValue = [this](Value value) {
+      return getArgumentFor("prepared", this->prepared.addPlain(value),
+                            value.getType(), {});
     };
   }
 
@@ -311,7 +394,7 @@ public:
 
 private:
   ModelOp model;
-  PackedWeights &packed;
+  PreparedValues &prepared;
   Builder builder;
   func::FuncOp function;
   std::optional<Emitter> emitter;
@@ -343,17 +426,17 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     }
     ModelOp model = models[0];
     AxisTable axes(model.getEncoder());
-    PackedWeights packed;
-    if (failed(emitEncode(model, axes, packed)) ||
-        failed(emitStep(model, axes, packed)))
+    PreparedValues prepared;
+    if (failed(emitEncode(model, axes, prepared)) ||
+        failed(emitStep(model, axes, prepared)) ||
+        failed(emitPrepare(model, axes, prepared)))
       return signalPassFailure();
-    emitPrepare(model, axes, packed);
     model.erase();
   }
 
   LogicalResult emitEncode(ModelOp model, const AxisTable &axes,
-                           PackedWeights &packed) {
-    Program program(model, "encode", axes, packed);
+                           PreparedValues &prepared) {
+    Program program(model, "encode", axes, prepared);
     EncoderOp encoder = model.getEncoder();
     if (!encoder)
       return program.finish(nullptr);
@@ -410,8 +493,8 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
   }
 
   LogicalResult emitStep(ModelOp model, const AxisTable &axes,
-                         PackedWeights &packed) {
-    Program program(model, "step", axes, packed);
+                         PreparedValues &prepared) {
+    Program program(model, "step", axes, prepared);
     DecoderOp decoder = model.getDecoder();
     Emitter &emitter = program.getEmitter();
     /// The axis of the model behind memory axis `axis` of the decoder.
@@ -469,15 +552,29 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     return program.finish(&decoder.getBody().front());
   }
 
-  void emitPrepare(ModelOp model, const AxisTable &axes,
-                   PackedWeights &packed) {
-    Program program(model, "prepare", axes, packed);
+  LogicalResult emitPrepare(ModelOp model, const AxisTable &axes,
+                            PreparedValues &prepared) {
+    Program program(model, "prepare", axes, prepared);
     Emitter &emitter = program.getEmitter();
-    for (const PackedWeights::Entry &entry : packed.getEntries())
-      emitPacking(emitter, entry,
-                  emitter.packedWeight(entry.weight, entry.numOutputs,
-                                       entry.numInputs));
+    // Here everything is computed, into what is an argument of the others.
+    auto packedWeight = std::move(emitter.packedWeight);
+    auto preparedValue = std::move(emitter.preparedValue);
+    LogicalResult packable = success();
+    packInPlace(emitter, packable);
+    emitter.preparedValue = nullptr;
+    for (const PreparedValues::Entry &entry : prepared.getEntries()) {
+      LogicalResult emitted =
+          entry.isPacked()
+              ? Packer(emitter, entry,
+                       packedWeight(entry.value, entry.numOutputs,
+                                    entry.numInputs))
+                    .run()
+              : emitter.emitExpression(entry.value, preparedValue(entry.value));
+      if (failed(emitted) || failed(packable))
+        return failure();
+    }
     program.end();
+    return success();
   }
 };
 

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include <limits>
 
@@ -299,32 +300,73 @@ bool Emitter::isLazy(Operation *op) {
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
+/// Whether `value` is a part of one that lies in a buffer.
+static bool isPartOfBuffer(Value value) {
+  auto slice = value.getDefiningOp<SliceOp>();
+  if (!slice)
+    return false;
+  Operation *from = slice.getInput().getDefiningOp();
+  return !from || !Emitter::isLazy(from) || isPartOfBuffer(slice.getInput());
+}
+
 /// Whether this use goes through memory several times, or in an order of its
 /// own, so that the value must lie in a buffer.
 static bool readsBuffer(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (isa<LinearOp, Conv1dOp, ScanOp>(user))
+  if (isa<LinearOp, Conv1dOp>(user))
     return true;
-  if (auto pair = dyn_cast<PairOpInterface>(user))
-    return llvm::is_contained(pair.getInputs(), use.get());
+  auto pair = dyn_cast<PairOpInterface>(user);
+  if (isa<ScanOp>(user) ||
+      (pair && llvm::is_contained(pair.getInputs(), use.get())))
+    return !isPartOfBuffer(use.get());
   return false;
 }
 
-/// The operations that evaluate `value`, looking through lazy ones.
-static void collectRoots(Value value,
-                         llvm::SmallPtrSetImpl<Operation *> &roots) {
+/// The operations that evaluate `value`, looking through lazy ones whose
+/// results are not stored themselves.
+void Emitter::collectRoots(Value value,
+                           llvm::SmallPtrSetImpl<Operation *> &roots) {
   for (Operation *user : value.getUsers()) {
-    if (Emitter::isLazy(user) && user->getBlock() == value.getParentBlock())
+    if (isLazy(user) && user->getBlock() == value.getParentBlock() &&
+        !needsBuffer(user->getResult(0)))
       collectRoots(user->getResult(0), roots);
     else
       roots.insert(user);
   }
 }
 
-bool Emitter::needsBuffer(Value value) {
+bool Emitter::isPrepared(Value value) {
+  if (!preparedValue || getNumAxes(value.getType()) != 0)
+    return false;
+  auto [known, isNew] = dependsOnParametersAlone.try_emplace(value, false);
+  if (!isNew)
+    return known->second;
   Operation *op = value.getDefiningOp();
+  bool prepared =
+      op && isPure(op) && op->getNumResults() == 1 && !isa<PairOpInterface>(op);
+  bool fromParameter = isa_and_present<GetParameterOp>(op);
+  if (prepared)
+    for (Value operand : op->getOperands()) {
+      // What constants alone determine is cheap, and known to LLVM.
+      if (matchPattern(operand, m_Constant()) || getUniformConstant(operand))
+        continue;
+      prepared &= isPrepared(operand);
+      fromParameter |= prepared;
+    }
+  return dependsOnParametersAlone[value] = prepared && fromParameter;
+}
+
+bool Emitter::needsBuffer(Value value) {
   if (buffers.contains(value))
     return true;
+  auto known = storedValues.find(value);
+  if (known == storedValues.end())
+    known = storedValues.try_emplace(value, computeNeedsBuffer(value)).first;
+  return known->second;
+}
+
+bool Emitter::computeNeedsBuffer(Value value) {
+  Operation *op = value.getDefiningOp();
   if (isa<GetParameterOp>(op))
     return false;
   if (llvm::any_of(value.getUses(), readsBuffer))
@@ -377,7 +419,8 @@ Value Emitter::lastTruePosition(Value lengths, Value row) {
 
 Value Emitter::evaluateUncached(Value value, const ElementIndex &index) {
   if (Value scalar = scalars.lookup(value))
-    return index.isVector ? splat(scalar) : scalar;
+    return index.isVector && !isa<VectorType>(scalar.getType()) ? splat(scalar)
+                                                                : scalar;
   if (Buffer buffer = buffers.lookup(value))
     return load(buffer, index);
   if (auto bound = bindings.find(value); bound != bindings.end()) {
@@ -389,6 +432,8 @@ Value Emitter::evaluateUncached(Value value, const ElementIndex &index) {
   assert(op && "an argument without a buffer or a binding");
   if (auto parameter = dyn_cast<GetParameterOp>(op))
     return load(parameterBuffer(parameter), index);
+  if (!isRedirect(op) && isPrepared(value))
+    return load(buffers[value] = preparedValue(value), index);
   assert(isLazy(op) && "a kernel's result is in a buffer");
   return evaluateElementwise(op, index);
 }
@@ -424,11 +469,12 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
   if (auto slice = dyn_cast<SliceOp>(op)) {
     ElementIndex inner = index;
     Value start = constant(slice.getStart());
-    if (slice.getDrop())
+    if (slice.getDrop()) {
       inner.features.insert(inner.features.begin(), start);
-    else
-      inner.features[0] =
-          arith::AddIOp::create(builder, inner.features[0], start);
+    } else {
+      Value &place = inner.features[slice.getFeature()];
+      place = arith::AddIOp::create(builder, place, start);
+    }
     return evaluate(slice.getInput(), inner);
   }
   if (auto embed = dyn_cast<EmbedOp>(op)) {
@@ -603,6 +649,8 @@ Buffer Emitter::getOrMaterialize(Value value) {
     return buffer;
   if (auto parameter = value.getDefiningOp<GetParameterOp>())
     return parameterBuffer(parameter);
+  if (isPrepared(value))
+    return buffers[value] = preparedValue(value);
   Buffer buffer = allocate(value.getType(), getAxisSizes(value));
   materialize(value, buffer);
   return buffers[value] = buffer;
@@ -644,6 +692,9 @@ LogicalResult Emitter::emitBlock(Block &block) {
 
 LogicalResult Emitter::emit(Operation *op) {
   builder.setLoc(op->getLoc());
+  // What is computed when the model is opened is there when it is needed.
+  if (op->getNumResults() == 1 && isPrepared(op->getResult(0)))
+    return success();
   if (isLazy(op)) {
     // A table of constants is data of the module.
     if (auto constantOp = dyn_cast<arith::ConstantOp>(op))
@@ -664,4 +715,23 @@ LogicalResult Emitter::emit(Operation *op) {
     return success();
   }
   return emitKernel(op);
+}
+
+LogicalResult Emitter::emitExpression(Value value, Buffer destination) {
+  Operation *op = value.getDefiningOp();
+  if (op && !buffers.contains(value)) {
+    for (Value operand : op->getOperands())
+      if (failed(emitExpression(operand)))
+        return failure();
+    if (!isLazy(op)) {
+      if (destination)
+        buffers[value] = destination;
+      return emitKernel(op);
+    }
+  }
+  if (destination) {
+    materialize(value, destination);
+    buffers[value] = destination;
+  }
+  return success();
 }

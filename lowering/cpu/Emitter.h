@@ -74,13 +74,20 @@ public:
     auto bound = bindings.find(value);
     return bound == bindings.end() ? value : resolve(bound->second.first);
   }
-  /// Says that a scalar argument of an inner block is `scalar`.
-  void bindScalar(Value argument, Value scalar) { scalars[argument] = scalar; }
+  /// Says that a scalar argument of an inner block is `scalar`, or that it is
+  /// another number in each of 16 lanes.
+  void bindScalar(Value argument, Value scalar) {
+    scalars[argument] = scalar;
+    cache.clear();
+  }
   /// How the value of a parameter is found; set by the program.
   std::function<Buffer(GetParameterOp)> parameterBuffer;
   /// How the packed form of a product's weight is found; set by the program.
   std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs)>
       packedWeight;
+  /// How the buffer of a value that parameters alone determine is found; set by
+  /// programs that have it computed when the model is opened.
+  std::function<Buffer(Value)> preparedValue;
 
   //===--------------------------------------------------------------------===//
   // Evaluation
@@ -100,6 +107,9 @@ public:
   LogicalResult emit(Operation *op);
   /// Emits the operations of a block in order, those that need it into buffers.
   LogicalResult emitBlock(Block &block);
+  /// Emits the kernels that `value` is made by, wherever they stand in the IR;
+  /// `value` itself into `destination`, if one is given.
+  LogicalResult emitExpression(Value value, Buffer destination = {});
   /// Writes `value` into `destination`.
   void materialize(Value value, Buffer destination);
   /// The buffer of `value`, made and filled if it has none.
@@ -139,11 +149,17 @@ private:
   Value evaluateUncached(Value value, const ElementIndex &index);
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
   bool needsBuffer(Value value);
+  bool computeNeedsBuffer(Value value);
+  void collectRoots(Value value, llvm::SmallPtrSetImpl<Operation *> &roots);
+  /// Whether `value` is computed when the model is opened, because parameters
+  /// alone determine it.
+  bool isPrepared(Value value);
   /// Constants as read-only data of the module.
   Buffer getOrCreateTable(DenseElementsAttr values);
   SmallVector<Value> computeAxisSizes(Value value);
   /// Multiplies the rows of `input` (the product of `axes` of them, `numInputs`
   /// wide) with `weight` into `destination`; `op` is who wants it.
+  /// Where `op` is a linear with an epilogue, that is part of it.
   LogicalResult emitProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
@@ -160,14 +176,20 @@ private:
   DenseMap<Value, SmallVector<Value>> axisSizes;
   DenseMap<Value, std::pair<Value, AxisMap>> bindings;
   DenseMap<Value, Value> scalars;
+  /// What needsBuffer knows.
+  DenseMap<Value, bool> storedValues;
+  /// What isPrepared knows.
+  DenseMap<Value, bool> dependsOnParametersAlone;
   /// Values already evaluated in the current innermost loop.
   std::map<std::vector<void *>, Value> cache;
   Block *cacheBlock = nullptr;
 };
 
 /// The function that multiplies packed weights with rows, made when first
-/// needed: (rows x K, packed [N / 16, K, 16], bias, rows x N).
-func::FuncOp getOrCreateProduct(ModuleOp module);
+/// needed: (rows x K, packed [N / 16, K, 16], bias, rows x N). Where `linear`
+/// is given and has an epilogue, the function has it too, and takes its
+/// operands last, each rows x N or N.
+func::FuncOp getOrCreateProduct(ModuleOp module, LinearOp linear);
 /// The shape of a packed weight of `numOutputs` x `numInputs`.
 SmallVector<int64_t> getPackedShape(int64_t numOutputs, int64_t numInputs);
 

@@ -35,6 +35,7 @@ public:
       : emitter(emitter), b(emitter.getBuilder()) {}
 
   void emit(DotOp op, Buffer out);
+  void emit(MatmulOp op, Buffer out);
   void emit(ConcatOp op, Buffer out);
   void emit(MaxoutOp op, Buffer out);
   void emit(SoftmaxOp op, Buffer out);
@@ -136,20 +137,63 @@ void FeatureKernels::emit(DotOp op, Buffer out) {
   });
 }
 
+void FeatureKernels::emit(MatmulOp op, Buffer out) {
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  int64_t inner = getFeatures(lhs.getType()).back();
+  forEachLast(op.getResult(), [&](ElementIndex outer, int64_t size) {
+    if (op.getTransposed()) {
+      emitter.forEach(emitter.constant(size), [&](Value column) {
+        ElementIndex place = outer;
+        place.features.push_back(column);
+        ElementIndex row{.axes = {}, .features = {column}};
+        Value element = emitter.reduce(
+            emitter.constant(inner), inner, emitter.constantF32(0),
+            [&](Value start, Value mask, Value acc) -> Value {
+              return math::FmaOp::create(
+                  b, emitter.evaluate(lhs, chunkOf(outer, start, mask)),
+                  emitter.evaluate(rhs, chunkOf(row, start, mask)), acc);
+            },
+            [&](Value x, Value y) { return add(x, y); });
+        emitter.store(out, place, element);
+      });
+      return;
+    }
+    forEachChunkOf(outer, size, [&](ElementIndex chunk) {
+      auto loop = scf::ForOp::create(
+          b, emitter.constant(0), emitter.constant(inner), emitter.constant(1),
+          emitter.splat(emitter.constantF32(0)));
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(loop.getBody());
+        Value k = loop.getInductionVar();
+        ElementIndex left = outer;
+        left.features.push_back(k);
+        ElementIndex right = chunk;
+        right.features = {k, chunk.features.back()};
+        Value sum = math::FmaOp::create(
+            b, emitter.splat(emitter.evaluate(lhs, left)),
+            emitter.evaluate(rhs, right), loop.getRegionIterArg(0));
+        scf::YieldOp::create(b, sum);
+      }
+      emitter.store(out, chunk, loop.getResult(0));
+    });
+  });
+}
+
 void FeatureKernels::emit(ConcatOp op, Buffer out) {
   SmallVector<Value> sizes(emitter.getAxisSizes(op.getResult()));
   emitter.forEach(sizes, [&](ArrayRef<Value> axes) {
-    int64_t offset = 0;
+    int64_t offset = 0, number = op.getFeatureNumber();
     for (Value input : op.getInputs()) {
       ArrayRef<int64_t> features = getFeatures(input.getType());
       emitter.forEachChunk(features, [&](ElementIndex index) {
         index.axes.assign(axes.begin(), axes.end());
         Value element = emitter.evaluate(input, index);
-        index.features.back() = arith::AddIOp::create(b, index.features.back(),
-                                                      emitter.constant(offset));
+        Value &place = index.features[number];
+        place = arith::AddIOp::create(b, place, emitter.constant(offset));
         emitter.store(out, index, element);
       });
-      offset += features.back();
+      offset += features[number];
     }
   });
 }
@@ -419,7 +463,7 @@ LogicalResult Emitter::emitKernel(Operation *op) {
            << op->getName() << "'; fuse reads before making loops";
 
   if (op->getNumResults() != 1 ||
-      !isa<LinearOp, DotOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
+      !isa<LinearOp, DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
            LayerNormOp, RmsNormOp, MeanOp, PairsOp, Conv1dOp>(op))
     return op->emitError(
                "expected an operation that has a CPU kernel, but got '")
@@ -439,8 +483,8 @@ LogicalResult Emitter::emitKernel(Operation *op) {
     return emitConvolution(convolution, buffer);
   FeatureKernels kernels(*this);
   llvm::TypeSwitch<Operation *>(op)
-      .Case<DotOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp, LayerNormOp,
-            RmsNormOp, MeanOp, PairsOp>(
+      .Case<DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
+            LayerNormOp, RmsNormOp, MeanOp, PairsOp>(
           [&](auto concrete) { kernels.emit(concrete, buffer); });
   return success();
 }

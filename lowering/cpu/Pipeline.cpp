@@ -21,13 +21,18 @@ using namespace mlir::attn;
 void attn::buildGraphPipeline(OpPassManager &manager) {
   manager.addPass(createFuseRead());
   manager.addPass(createHoistMemory());
-  manager.addPass(createCSEPass());
+  manager.addPass(createExpandRecurrences());
   manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createFuseProducts());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createFoldWeights());
+  manager.addPass(createFuseEpilogues());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
 }
 
 void attn::buildLoopsPipeline(OpPassManager &manager) {
-  manager.addPass(createExpandRecurrences());
-  manager.addPass(createCSEPass());
   manager.addPass(createConvertToLoops());
 }
 
@@ -56,7 +61,8 @@ void attn::buildLlvmPipeline(OpPassManager &manager, Numerics numerics) {
 
 void attn::registerCpuPipelines() {
   static PassPipelineRegistration<> graph(
-      "attn-graph-pipeline", "fuses reads, hoists memories, cleans up",
+      "attn-graph-pipeline",
+      "fuses reads and products, hoists memories and weights",
       buildGraphPipeline);
   static PassPipelineRegistration<> loops(
       "attn-loops-pipeline", "writes a fused model as loops over buffers",

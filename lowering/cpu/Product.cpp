@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One function multiplies all products of a library. Weights are packed in
+// One function multiplies all products of a library that have the same
+// epilogue. Weights are packed in
 // blocks of 16 outputs, so that a step over the inputs reads one vector of
 // weights and one number per row. Each element is a chain of fused
 // multiply-adds in the order of the inputs, whatever the number of rows is
@@ -36,115 +37,248 @@ SmallVector<int64_t> attn::getPackedShape(int64_t numOutputs,
   return {(numOutputs + numLanes - 1) / numLanes, numInputs, numLanes};
 }
 
-func::FuncOp attn::getOrCreateProduct(ModuleOp module) {
-  constexpr StringLiteral name = "product";
-  if (auto known = module.lookupSymbol<func::FuncOp>(name))
-    return known;
+/// What makes two epilogues the same function: operations, and the kinds of the
+/// operands.
+static std::string describeEpilogue(LinearOp linear) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (Value element : linear.getElements())
+    os << (getNumAxes(element.getType()) == 0 ? "row " : "rows ");
+  DenseMap<Value, unsigned> numbers;
+  Block &block = linear.getEpilogue().front();
+  for (BlockArgument argument : block.getArguments())
+    numbers.try_emplace(argument, numbers.size());
+  for (Operation &op : block) {
+    os << op.getName() << op.getAttrDictionary() << '(';
+    for (Value operand : op.getOperands())
+      os << numbers.lookup(operand) << ',';
+    os << ')';
+    for (Value result : op.getResults())
+      numbers.try_emplace(result, numbers.size());
+  }
+  return text;
+}
+
+/// The attribute of a product function that says what its epilogue is.
+static constexpr StringLiteral epilogueAttrName = "attn.epilogue";
+
+namespace {
+
+/// Writes the body of a product function.
+class ProductWriter {
+public:
+  ProductWriter(func::FuncOp function, LinearOp linear)
+      : linear(linear), emitter(function), b(emitter.getBuilder()),
+        lanes(VectorType::get({numLanes}, b.getF32Type())) {
+    Block &entry = function.front();
+    rows = entry.getArgument(0);
+    weights = entry.getArgument(1);
+    bias = entry.getArgument(2);
+    results = entry.getArgument(3);
+    elements = entry.getArguments().drop_front(4);
+    zero = emitter.constant(0);
+    numInputs = dim(rows, 1);
+    numOutputs = dim(results, 1);
+    hasBias =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, dim(bias, 0), zero);
+    none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
+  }
+
+  void run();
+
+private:
+  Value dim(Value buffer, int64_t index) {
+    return memref::DimOp::create(b, buffer, index);
+  }
+  Value add(Value value, int64_t offset) {
+    return offset == 0 ? value
+                       : Value(arith::AddIOp::create(b, value,
+                                                     emitter.constant(offset)));
+  }
+  void forEach(Value from, Value to, int64_t step,
+               const std::function<void(Value)> &body) {
+    auto loop = scf::ForOp::create(b, from, to, emitter.constant(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+  Value startFor(Value firstOutput, Value mask);
+  Value finish(Value sum, Value row, Value firstOutput, Value mask);
+  void multiply(Value firstRow, int64_t numRows, Value firstBlock,
+                int64_t numBlocks);
+
+  LinearOp linear;
+  Emitter emitter;
+  ImplicitLocOpBuilder &b;
+  VectorType lanes;
+  Value rows, weights, bias, results, zero, numInputs, numOutputs, hasBias,
+      none;
+  Block::BlockArgListType elements;
+};
+
+} // namespace
+
+/// What the sums of 16 outputs begin with: the bias, or zero.
+Value ProductWriter::startFor(Value firstOutput, Value mask) {
+  auto withBias = scf::IfOp::create(b, TypeRange{lanes}, hasBias, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(withBias.thenBlock());
+  scf::YieldOp::create(
+      b, ValueRange{vector::MaskedLoadOp::create(
+             b, lanes, bias, ValueRange{firstOutput}, mask, none)});
+  b.setInsertionPointToStart(withBias.elseBlock());
+  scf::YieldOp::create(b, none);
+  return withBias.getResult(0);
+}
+
+/// Puts 16 sums through the epilogue.
+Value ProductWriter::finish(Value sum, Value row, Value firstOutput,
+                            Value mask) {
+  if (!linear || linear.getEpilogue().empty())
+    return sum;
+  Block &block = linear.getEpilogue().front();
+  emitter.bindScalar(block.getArgument(0), sum);
+  for (auto [argument, element] :
+       llvm::zip(block.getArguments().drop_front(), elements)) {
+    SmallVector<Value> place = {firstOutput};
+    if (cast<MemRefType>(element.getType()).getRank() == 2)
+      place.insert(place.begin(), row);
+    emitter.bindScalar(argument, vector::MaskedLoadOp::create(
+                                     b, lanes, element, place, mask, none));
+  }
+  return emitter.evaluate(block.getTerminator()->getOperand(0),
+                          {.axes = {}, .features = {}, .isVector = true});
+}
+
+/// Multiplies `numRows` rows from `firstRow` on with `numBlocks` blocks of 16
+/// outputs from `firstBlock` on. Each of the sums is a chain of its own, and
+/// several are under way at once, because one chain waits for every addition.
+void ProductWriter::multiply(Value firstRow, int64_t numRows, Value firstBlock,
+                             int64_t numBlocks) {
+  SmallVector<Value> rowIndices, blocks, firstOutputs, masks, starts;
+  for (int64_t i = 0; i < numRows; ++i)
+    rowIndices.push_back(add(firstRow, i));
+  for (int64_t i = 0; i < numBlocks; ++i) {
+    blocks.push_back(add(firstBlock, i));
+    firstOutputs.push_back(
+        arith::MulIOp::create(b, blocks.back(), emitter.constant(numLanes)));
+    masks.push_back(vector::CreateMaskOp::create(
+        b, VectorType::get({numLanes}, b.getI1Type()),
+        ValueRange{arith::SubIOp::create(b, numOutputs, firstOutputs.back())}));
+    Value start = startFor(firstOutputs.back(), masks.back());
+    starts.append(numRows, start);
+  }
+  auto loop =
+      scf::ForOp::create(b, zero, numInputs, emitter.constant(1), starts);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value k = loop.getInductionVar();
+    SmallVector<Value> inputs;
+    for (Value row : rowIndices)
+      inputs.push_back(
+          emitter.splat(memref::LoadOp::create(b, rows, ValueRange{row, k})));
+    SmallVector<Value> sums;
+    for (Value block : blocks) {
+      Value weight =
+          vector::LoadOp::create(b, lanes, weights, ValueRange{block, k, zero});
+      for (Value input : inputs)
+        sums.push_back(math::FmaOp::create(b, input, weight,
+                                           loop.getRegionIterArg(sums.size())));
+    }
+    scf::YieldOp::create(b, sums);
+  }
+  for (int64_t i = 0, next = 0; i < numBlocks; ++i)
+    for (Value row : rowIndices)
+      vector::MaskedStoreOp::create(
+          b, results, ValueRange{row, firstOutputs[i]}, masks[i],
+          finish(loop.getResult(next++), row, firstOutputs[i], masks[i]));
+}
+
+void ProductWriter::run() {
+  Value numRows = dim(rows, 0), numBlocks = dim(weights, 0);
+  Value rest =
+      arith::RemUIOp::create(b, numRows, emitter.constant(rowsPerTile));
+  Value full = arith::SubIOp::create(b, numRows, rest);
+  Value hasTiles =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, full, zero);
+  {
+    auto branch = scf::IfOp::create(b, hasTiles, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    forEach(zero, numBlocks, 1, [&](Value block) {
+      forEach(zero, full, rowsPerTile,
+              [&](Value row) { multiply(row, rowsPerTile, block, 1); });
+    });
+  }
+  // What is left is one tile of exactly its height; the fewer its rows, the
+  // more blocks it takes at once.
+  SmallVector<int64_t> cases;
+  for (int64_t count = 1; count < rowsPerTile; ++count)
+    cases.push_back(count);
+  auto remainder =
+      scf::IndexSwitchOp::create(b, TypeRange{}, rest, cases, cases.size());
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [region, count] : llvm::zip(remainder.getCaseRegions(), cases)) {
+    b.setInsertionPointToStart(&region.emplaceBlock());
+    Value from = zero;
+    for (int64_t together = rowsPerTile / count; together > 0; together /= 2) {
+      Value to = numBlocks;
+      if (together > 1) {
+        Value left = arith::SubIOp::create(b, numBlocks, from);
+        Value over =
+            arith::RemUIOp::create(b, left, emitter.constant(together));
+        to = arith::SubIOp::create(b, numBlocks, over);
+      }
+      forEach(from, to, together, [&, count = count](Value block) {
+        multiply(full, count, block, together);
+      });
+      from = to;
+    }
+    scf::YieldOp::create(b);
+  }
+  b.setInsertionPointToStart(&remainder.getDefaultRegion().emplaceBlock());
+  scf::YieldOp::create(b);
+  b.setInsertionPointAfter(remainder);
+  func::ReturnOp::create(b);
+}
+
+func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
+  std::string epilogue;
+  if (linear && !linear.getEpilogue().empty())
+    epilogue = describeEpilogue(linear);
+  unsigned count = 0;
+  for (auto known : module.getOps<func::FuncOp>())
+    if (auto other = known->getAttrOfType<StringAttr>(epilogueAttrName)) {
+      if (other.getValue() == epilogue)
+        return known;
+      ++count;
+    }
   MLIRContext *context = module.getContext();
   Type f32 = Float32Type::get(context);
   constexpr int64_t any = ShapedType::kDynamic;
   auto matrix = MemRefType::get({any, any}, f32);
   auto packed = MemRefType::get({any, any, numLanes}, f32);
   auto vector = MemRefType::get({any}, f32);
+  SmallVector<Type> types = {matrix, packed, vector, matrix};
+  if (!epilogue.empty())
+    for (Value element : linear.getElements())
+      types.push_back(getNumAxes(element.getType()) == 0 ? vector : matrix);
 
   OpBuilder moduleBuilder = OpBuilder::atBlockBegin(module.getBody());
   auto function = func::FuncOp::create(
-      moduleBuilder, module.getLoc(), name,
-      FunctionType::get(context, {matrix, packed, vector, matrix}, {}));
+      moduleBuilder, module.getLoc(),
+      count == 0 ? "product" : "product_" + std::to_string(count),
+      FunctionType::get(context, types, {}));
+  function->setAttr(epilogueAttrName, StringAttr::get(context, epilogue));
   function->setAttr("llvm.linkage",
                     LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
   // Inlining it into every product would multiply the code for nothing.
   function->setAttr(
       "passthrough",
       ArrayAttr::get(context, StringAttr::get(context, "noinline")));
-  Block *entry = function.addEntryBlock();
-  Value rows = entry->getArgument(0), weights = entry->getArgument(1),
-        bias = entry->getArgument(2), results = entry->getArgument(3);
-
-  Emitter emitter(function);
-  ImplicitLocOpBuilder &b = emitter.getBuilder();
-  auto lanes = VectorType::get({numLanes}, f32);
-  auto dim = [&](Value buffer, int64_t index) -> Value {
-    return memref::DimOp::create(b, buffer, index);
-  };
-  Value numRows = dim(rows, 0), numInputs = dim(rows, 1),
-        numBlocks = dim(weights, 0), numOutputs = dim(results, 1);
-  Value zero = emitter.constant(0), one = emitter.constant(1);
-  Value tile = emitter.constant(rowsPerTile);
-  Value rest = arith::RemUIOp::create(b, numRows, tile);
-  Value full = arith::SubIOp::create(b, numRows, rest);
-  Value hasBias =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, dim(bias, 0), zero);
-  Value none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
-
-  emitter.forEach(numBlocks, [&](Value block) {
-    Value firstOutput =
-        arith::MulIOp::create(b, block, emitter.constant(numLanes));
-    Value mask = vector::CreateMaskOp::create(
-        b, VectorType::get({numLanes}, b.getI1Type()),
-        ValueRange{arith::SubIOp::create(b, numOutputs, firstOutput)});
-    auto withBias = scf::IfOp::create(b, TypeRange{lanes}, hasBias, true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(withBias.thenBlock());
-      scf::YieldOp::create(
-          b, ValueRange{vector::MaskedLoadOp::create(
-                 b, lanes, bias, ValueRange{firstOutput}, mask, none)});
-      b.setInsertionPointToStart(withBias.elseBlock());
-      scf::YieldOp::create(b, none);
-    }
-    Value start = withBias.getResult(0);
-
-    /// Multiplies `count` rows from `firstRow` on.
-    auto multiply = [&](Value firstRow, int64_t count) {
-      SmallVector<Value> rowIndices;
-      for (int64_t i = 0; i < count; ++i)
-        rowIndices.push_back(
-            arith::AddIOp::create(b, firstRow, emitter.constant(i)));
-      auto loop = scf::ForOp::create(b, zero, numInputs, one,
-                                     SmallVector<Value>(count, start));
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(loop.getBody());
-        Value k = loop.getInductionVar();
-        Value weight = vector::LoadOp::create(b, lanes, weights,
-                                              ValueRange{block, k, zero});
-        SmallVector<Value> sums;
-        for (int64_t i = 0; i < count; ++i) {
-          Value x =
-              memref::LoadOp::create(b, rows, ValueRange{rowIndices[i], k});
-          sums.push_back(math::FmaOp::create(b, emitter.splat(x), weight,
-                                             loop.getRegionIterArg(i)));
-        }
-        scf::YieldOp::create(b, sums);
-      }
-      for (int64_t i = 0; i < count; ++i)
-        vector::MaskedStoreOp::create(b, results,
-                                      ValueRange{rowIndices[i], firstOutput},
-                                      mask, loop.getResult(i));
-    };
-    auto tiles = scf::ForOp::create(b, zero, full, tile);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(tiles.getBody());
-      multiply(tiles.getInductionVar(), rowsPerTile);
-    }
-    // What is left is one tile of exactly its height.
-    SmallVector<int64_t> cases;
-    for (int64_t count = 1; count < rowsPerTile; ++count)
-      cases.push_back(count);
-    auto remainder =
-        scf::IndexSwitchOp::create(b, TypeRange{}, rest, cases, cases.size());
-    OpBuilder::InsertionGuard guard(b);
-    for (auto [region, count] : llvm::zip(remainder.getCaseRegions(), cases)) {
-      b.setInsertionPointToStart(&region.emplaceBlock());
-      multiply(full, count);
-      scf::YieldOp::create(b);
-    }
-    b.setInsertionPointToStart(&remainder.getDefaultRegion().emplaceBlock());
-    scf::YieldOp::create(b);
-  });
-  func::ReturnOp::create(b);
+  function.addEntryBlock();
+  ProductWriter(function, linear).run();
   return function;
 }
 
@@ -165,7 +299,9 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                                    ArrayRef<Value> axes, int64_t numInputs,
                                    Value weight, Value optionalBias,
                                    int64_t numOutputs, Buffer destination) {
-  if (!packedWeight || getNumAxes(weight.getType()) != 0)
+  weight = resolve(weight);
+  if (!packedWeight || getNumAxes(weight.getType()) != 0 ||
+      (preparedValue && !isPrepared(weight) && !getUniformConstant(weight)))
     return op->emitError(
         "expected a weight that is known when the model is opened");
   Value numRows = constant(1);
@@ -174,31 +310,33 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
 
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = builder.getF32Type();
-  Value rows = asMatrix(builder, input, numRows, numInputs);
-  Value results = asMatrix(builder, destination, numRows, numOutputs);
+  auto asVector = [&](Value buffer, int64_t size) -> Value {
+    Value fixed = memref::ReinterpretCastOp::create(
+        builder, MemRefType::get({size}, f32), buffer, builder.getIndexAttr(0),
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(size)},
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+    return memref::CastOp::create(builder, MemRefType::get({any}, f32), fixed);
+  };
   Value weights = memref::CastOp::create(
       builder, MemRefType::get({any, any, numLanes}, f32),
-      packedWeight(resolve(weight), numOutputs, numInputs));
-  Value bias;
-  if (optionalBias) {
-    Value buffer = getOrMaterialize(optionalBias);
-    bias = memref::ReinterpretCastOp::create(
-        builder, MemRefType::get({numOutputs}, f32), buffer,
-        builder.getIndexAttr(0),
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(numOutputs)},
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
-  } else {
-    // No bias: a vector of no elements.
-    bias = memref::ReinterpretCastOp::create(
-        builder, MemRefType::get({0}, f32), destination,
-        builder.getIndexAttr(0),
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(0)},
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
-  }
-  bias = memref::CastOp::create(builder, MemRefType::get({any}, f32), bias);
-  func::FuncOp product =
-      getOrCreateProduct(function->getParentOfType<ModuleOp>());
-  func::CallOp::create(builder, product,
-                       ValueRange{rows, weights, bias, results});
+      packedWeight(weight, numOutputs, numInputs));
+  SmallVector<Value> operands = {
+      asMatrix(builder, input, numRows, numInputs), weights,
+      // No bias: a vector of no elements.
+      optionalBias ? asVector(getOrMaterialize(optionalBias), numOutputs)
+                   : asVector(destination, 0),
+      asMatrix(builder, destination, numRows, numOutputs)};
+  auto linear = dyn_cast<LinearOp>(op);
+  if (linear)
+    for (Value element : linear.getElements()) {
+      Value buffer = getOrMaterialize(element);
+      operands.push_back(getNumAxes(element.getType()) == 0
+                             ? asVector(buffer, numOutputs)
+                             : asMatrix(builder, buffer, numRows, numOutputs));
+    }
+  func::CallOp::create(
+      builder,
+      getOrCreateProduct(function->getParentOfType<ModuleOp>(), linear),
+      operands);
   return success();
 }

@@ -15,6 +15,7 @@
 #include "lowering/graph/Passes.h"
 
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_FUSEREAD
@@ -208,9 +209,23 @@ struct FuseRead : attn::impl::FuseReadBase<FuseRead> {
   void runOnOperation() override {
     SmallVector<NormalizeOp> normalizers;
     getOperation()->walk([&](NormalizeOp op) { normalizers.push_back(op); });
-    for (NormalizeOp normalize : normalizers)
-      if (std::optional<UnfusedRead> read = matchRead(normalize))
-        fuse(*read);
+    static constexpr auto remarkOpts =
+        remark::RemarkOpts::name("read").category("attn-fuse-read");
+    for (NormalizeOp normalize : normalizers) {
+      Location location = normalize.getLoc();
+      std::optional<UnfusedRead> read = matchRead(normalize);
+      std::string parts = "score, ";
+      if (read)
+        parts += std::string(read->mask ? "mask, " : "") +
+                 stringifyNormalizer(normalize.getNormalizer()).str() +
+                 (read->factor ? ", factor" : "") + " and sum";
+      if (read && fuse(*read))
+        remark::passed(location, remarkOpts) << parts + " are one read";
+      else
+        remark::missed(location, remarkOpts)
+            << "score, normaliser and sum stay apart: something else uses what "
+               "is between them, or they lie over different memories";
+    }
   }
 };
 } // namespace

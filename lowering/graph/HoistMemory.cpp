@@ -14,11 +14,13 @@
 #include "dialect/Axes.h"
 #include "dialect/PairInputs.h"
 #include "lowering/graph/PairInputs.h"
+#include "lowering/graph/Parameters.h"
 #include "lowering/graph/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/SmallSet.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOISTMEMORY
@@ -27,6 +29,32 @@ namespace mlir::attn {
 
 using namespace mlir;
 using namespace mlir::attn;
+
+static constexpr remark::RemarkOpts remarkOpts =
+    remark::RemarkOpts::name("memory").category("attn-hoist-memory");
+
+/// How a person would call a computation: by the operation, and the parameters
+/// that it is made with.
+static std::string describeComputation(Value value) {
+  llvm::SetVector<Value> seen;
+  seen.insert(value);
+  std::string parameters, operation;
+  for (size_t i = 0; i < seen.size(); ++i)
+    if (Operation *op = seen[i].getDefiningOp()) {
+      if (isa<GetParameterOp>(op))
+        parameters +=
+            (parameters.empty() ? "'" : ", '") + getSpecName(seen[i]) + "'";
+      else if (operation.empty() || isa<LinearOp>(op))
+        operation = isa<LinearOp>(op) ? "the product"
+                                      : op->getName().stripDialect().str();
+      // Not what a layer before was made with.
+      if (isa<LinearOp>(op))
+        seen.insert_range(op->getOperands().drop_front());
+      else if (op->getNumRegions() == 0)
+        seen.insert_range(op->getOperands());
+    }
+  return operation + (parameters.empty() ? "" : " with " + parameters);
+}
 
 //===----------------------------------------------------------------------===//
 // Which side of a pair a value depends on
@@ -331,6 +359,14 @@ void RegionHoister::run(PairInputList &inputs,
         frontier.push_back(result);
     }
 
+  for (Operation &inner : block)
+    for (Value result : inner.getResults())
+      if (sides[result].isPair() && isCostly(&inner))
+        remark::missed(inner.getLoc(), remarkOpts)
+            << "'" + inner.getName().stripDialect().str() +
+                   "' stays in the read: it needs both the query and the "
+                   "memory";
+
   for (Value value : frontier) {
     target = sides[value];
     unsigned numAxes = getNumAxes(target);
@@ -350,6 +386,12 @@ void RegionHoister::run(PairInputList &inputs,
                              value.getType(), value.getLoc());
     sides[argument] = target;
     hoisted[argument] = moved;
+    remark::passed(value.getLoc(), remarkOpts)
+        << describeComputation(moved) +
+               (target.isMemory()
+                    ? " leaves the read: once for every position of the memory"
+                : target.isQuery() ? " leaves the read: once for every query"
+                                   : " leaves the read");
     value.replaceAllUsesWith(argument);
     added.push_back(argument);
   }
@@ -442,7 +484,7 @@ StepHoister::Origin StepHoister::getOrigin(Value value) {
 
 bool StepHoister::isMovable(Operation &op) {
   // An operation with a region of pairs has rows of the step in it.
-  return op.getNumRegions() == 0 && isPure(&op) &&
+  return !isa<PairOpInterface, ScanOp>(op) && isPure(&op) &&
          !op.hasTrait<OpTrait::IsTerminator>();
 }
 
@@ -537,6 +579,9 @@ void StepHoister::run() {
     // Boolean and integer memories would need a storage of their own.
     if (!getElementTypeOrSelf(value.getType()).isF32())
       continue;
+    remark::passed(value.getLoc(), remarkOpts)
+        << describeComputation(value) +
+               " leaves the step for the encoder: once per sentence";
     encoded.getMemoryMutable().append(moveToEncoder(value));
     SmallVector<int64_t> axes(decoder.getMemoryAxes());
     axes.push_back(axis);

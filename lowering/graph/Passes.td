@@ -69,4 +69,92 @@ def ExpandRecurrences : Pass<"attn-expand-recurrences"> {
                            "::mlir::math::MathDialect"];
 }
 
+def FoldWeights : Pass<"attn-fold-weights"> {
+  let summary = "multiplies weights with each other when the model is opened";
+  let description = [{
+    What parameters alone determine is computed once per opened model, whatever
+    it is. This pass makes more of it, in two places:
+
+    - *The row of a table* that goes into a product, alone or beside other
+      inputs, leaves it:
+
+      ```mlir
+      %e = attn.embed %token, %E : tensor<?xi32>, tensor<43x64xf32> -> tensor<?x64xf32>
+      %i = attn.concat %e, %c : tensor<?x64xf32>, tensor<?x256xf32> -> tensor<?x320xf32>
+      %g = attn.linear %i, %W : tensor<?x320xf32>, tensor<768x320xf32> -> tensor<?x768xf32>
+      ```
+
+      becomes, with the columns of `%W` in two slices and `%T` their product
+      with the table,
+
+      ```mlir
+      %T = attn.matmul %E, %W0 transposed : tensor<43x64xf32>, tensor<768x64xf32> -> tensor<43x768xf32>
+      %p = attn.linear %c, %W1 : tensor<?x256xf32>, tensor<768x256xf32> -> tensor<?x768xf32>
+      %e = attn.embed %token, %T : tensor<?xi32>, tensor<43x768xf32> -> tensor<?x768xf32>
+      %g = arith.addf %p, %e : tensor<?x768xf32>
+      ```
+
+      Only where the table has no more rows than the weight has inputs for it,
+      so that the new table is not larger than the part of the weight that it
+      replaces: a vocabulary of words stays as it is.
+    - *A product of a product*, `W (V x)`, becomes `(W V) x` where that is fewer
+      multiply-adds for every row; then it is less memory too.
+
+    Sums change their order.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseProducts : Pass<"attn-fuse-products"> {
+  let summary = "makes one product of several";
+  let description = [{
+    In every step, encoder and scan:
+
+    1. *Sums.* `W x + U h + b` is `[W U] (x, h) + b`: one product of what lies side
+       by side, and what is added to every row is its bias. The rule: a product
+       less saves writing and reading its N outputs; to put inputs side by side
+       copies those that are not a concat already. Fused where at most 2 N
+       numbers are copied. A sum changes its order.
+    2. *Rows that nobody reads*, for example those of a gate that meets a state of
+       zero, are not computed.
+    3. *One input.* Products of one input are one product of weights that lie one
+       below the other, and the results are slices of it: the gates of a cell,
+       the queries, keys and values of a self-attention. No bit changes. A product
+       over a sequence is stacked only where its result is read in place, because
+       such a product has many rows anyway and a copy would be all it brings.
+
+    Weights and biases are put together when the model is opened.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseEpilogues : Pass<"attn-fuse-epilogues"> {
+  let summary = "moves activations and residuals into their product";
+  let description = [{
+    Elementwise operations on the result of a product, over its result, numbers,
+    vectors of parameters, and values that are in memory anyway, become the
+    epilogue of the product, so that its result is stored once:
+
+    ```mlir
+    %0 = attn.linear %x, %W : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+    %1 = math.tanh %0 : tensor<?x3xf32>
+    %2 = arith.addf %h, %1 : tensor<?x3xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %2 = attn.linear %x, %W epilogue(%h : tensor<?x3xf32>) {
+    ^bb0(%sum: f32, %h0: f32):
+      %3 = math.tanh %sum : f32
+      %4 = arith.addf %h0, %3 : f32
+      attn.yield %4 : f32
+    } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+    ```
+
+    No bit of a result changes.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // ATTN_LOWERING_GRAPH_PASSES

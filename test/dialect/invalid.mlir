@@ -1009,8 +1009,121 @@ func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b
 
 // F11
 func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
-  // expected-error @below {{expected a range of one element to drop, but got [0 : 2]}}
+  // expected-error @below {{expected a range of one element of the first feature to drop, but got [0 : 2]}}
   %0 = attn.slice %x[0 : 2] drop : tensor<?x4xf32> -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// F10
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a feature of 'tensor<?x4xf32>', but got number 1}}
+  %0 = attn.concat %x, %x feature 1 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// F10
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected operands that agree in all but one feature, but got 'tensor<3x4xf32>' and 'tensor<3xf32>'}}
+  %0 = attn.concat %w, %b feature 0 : tensor<3x4xf32>, tensor<3xf32> -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// F11
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a feature of 'tensor<?x4xf32>', but got number 1}}
+  %0 = attn.slice %x[0 : 2] feature 1 : tensor<?x4xf32> -> tensor<?x2xf32>
+  return
+}
+
+// -----
+
+// F11
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a range of one element of the first feature to drop, but got [0 : 1]}}
+  %0 = attn.slice %w[0 : 1] feature 1 drop : tensor<3x4xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// F16
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected matrices without axes that can be multiplied, but got 'tensor<?x4xf32>' and 'tensor<3x4xf32>'}}
+  %0 = attn.matmul %x, %w transposed : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// F16
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected matrices without axes that can be multiplied, but got 'tensor<5x4xf32>' and 'tensor<3x4xf32>'}}
+  %0 = attn.matmul %p, %w : tensor<5x4xf32>, tensor<3x4xf32> -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
+// F16
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a result of type 'tensor<5x3xf32>', but got 'tensor<5x4xf32>'}}
+  %0 = attn.matmul %p, %w transposed : tensor<5x4xf32>, tensor<3x4xf32> -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
+// F17
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an epilogue over values of type 'tensor<?x3xf32>', with or without axes, but got 'tensor<?x4xf32>'}}
+  %0 = attn.linear %x, %w epilogue(%x : tensor<?x4xf32>) {
+  ^bb0(%s: f32, %e: f32):
+    attn.yield %s : f32
+  } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+// F18
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an epilogue of 2 arguments of type f32}}
+  %0 = attn.linear %x, %w epilogue(%b : tensor<3xf32>) {
+  ^bb0(%s: f32):
+    attn.yield %s : f32
+  } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+// F18
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an epilogue that yields one f32}}
+  %0 = attn.linear %x, %w epilogue(%b : tensor<3xf32>) {
+  ^bb0(%s: f32, %e: f32):
+    attn.yield %s, %e : f32, f32
+  } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+// F18
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an epilogue of elementwise operations on scalars}}
+  %0 = attn.linear %x, %w epilogue() {
+  ^bb0(%s: f32):
+    // expected-note @below {{'attn.linear' is not}}
+    %1 = attn.linear %s, %s : f32, f32 -> f32
+    attn.yield %1 : f32
+  } : tensor<?x4xf32>, tensor<3x4xf32> -> tensor<?x3xf32>
   return
 }
 

@@ -21,6 +21,31 @@ func.func @features(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf32>, %w: tensor<3x8xf
   %6 = attn.concat %x, %3 : tensor<?x8xf32>, tensor<?x3xf32> -> tensor<?x11xf32>
   // CHECK: attn.slice %{{.*}}[2 : 5] : tensor<?x8xf32> -> tensor<?x3xf32>
   %7 = attn.slice %x[2 : 5] : tensor<?x8xf32> -> tensor<?x3xf32>
+  // CHECK: attn.concat %{{.*}}, %{{.*}} feature 0 : tensor<3x8xf32>, tensor<5x8xf32> -> tensor<8x8xf32>
+  %61 = attn.concat %w, %p feature 0 : tensor<3x8xf32>, tensor<5x8xf32> -> tensor<8x8xf32>
+  // CHECK: attn.slice %{{.*}}[1 : 4] feature 1 : tensor<3x8xf32> -> tensor<3x3xf32>
+  %71 = attn.slice %w[1 : 4] feature 1 : tensor<3x8xf32> -> tensor<3x3xf32>
+  // CHECK: attn.matmul %{{.*}}, %{{.*}} transposed : tensor<5x8xf32>, tensor<3x8xf32> -> tensor<5x3xf32>
+  %31 = attn.matmul %p, %w transposed : tensor<5x8xf32>, tensor<3x8xf32> -> tensor<5x3xf32>
+  // CHECK: attn.matmul %{{.*}}, %{{.*}} : tensor<3xf32>, tensor<3x8xf32> -> tensor<8xf32>
+  %32 = attn.matmul %b, %w : tensor<3xf32>, tensor<3x8xf32> -> tensor<8xf32>
+  // CHECK: attn.linear %{{.*}}, %{{.*}} epilogue(%{{.*}}, %{{.*}} : tensor<?x3xf32>, tensor<3xf32>) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: f32):
+  // CHECK: attn.yield %{{.*}} : f32
+  // CHECK-NEXT: } : tensor<?x8xf32>, tensor<3x8xf32> -> tensor<?x3xf32>
+  %33 = attn.linear %x, %w epilogue(%3, %b : tensor<?x3xf32>, tensor<3xf32>) {
+  ^bb0(%sum: f32, %e0: f32, %e1: f32):
+    %34 = math.tanh %sum : f32
+    %35 = arith.addf %34, %e0 : f32
+    %36 = arith.mulf %35, %e1 : f32
+    attn.yield %36 : f32
+  } : tensor<?x8xf32>, tensor<3x8xf32> -> tensor<?x3xf32>
+  // CHECK: attn.linear %{{.*}}, %{{.*}} epilogue() {
+  %37 = attn.linear %x, %w epilogue() {
+  ^bb0(%sum: f32):
+    %38 = attn.sigmoid %sum : f32
+    attn.yield %38 : f32
+  } : tensor<?x8xf32>, tensor<3x8xf32> -> tensor<?x3xf32>
   // CHECK: attn.slice %{{.*}}[2 : 3] drop : tensor<?x8xf32> -> tensor<?xf32>
   %8 = attn.slice %x[2 : 3] drop : tensor<?x8xf32> -> tensor<?xf32>
   // CHECK: attn.maxout %{{.*}} pieces 2 : tensor<?x8xf32> -> tensor<?x4xf32>

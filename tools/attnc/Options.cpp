@@ -86,6 +86,10 @@ Options attnc::parseOptions(int argc, char **argv) {
   parser.addText("print-ir-dir", "DIR",
                  "a folder for the IR after every pass, numbered",
                  options.irFolder);
+  parser.addFlag("explain",
+                 "write a report instead: what was hoisted and fused, what it "
+                 "costs, and why not where not",
+                 options.explain);
   parser.addHeading("what the model is made of");
   parser.addText("weights", "FILE",
                  "the trained weights (safetensors), which become part of the "
@@ -136,7 +140,8 @@ Options attnc::parseOptions(int argc, char **argv) {
       });
   if (std::optional<int> status = parser.parse(argc, argv))
     std::exit(*status);
-  if (options.output == "-" && mlir::attn::isLibrary(options.emit)) {
+  if (options.output == "-" && !options.explain &&
+      mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");
     std::exit(2);
   }

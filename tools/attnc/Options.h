@@ -23,6 +23,8 @@ struct Options {
   /// The output; "-" for standard output.
   std::string output = "-";
   mlir::attn::Emit emit = mlir::attn::Emit::Lib;
+  /// A report instead of what `emit` says.
+  bool explain = false;
   /// The processors that code is for.
   mlir::attn::Target target;
   /// A file with a `names` block instead of the spec's, or empty.

@@ -83,17 +83,19 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
 
-  if (options.emit == mlir::attn::Emit::Params) {
+  if (options.emit == mlir::attn::Emit::Params && !options.explain) {
     std::string text;
     llvm::raw_string_ostream os(text);
     printParameters(*module, os);
     return failed(mlir::attn::writeOutput(options.output, text));
   }
   mlir::attn::ModelOp model = *module->getOps<mlir::attn::ModelOp>().begin();
-  if (mlir::attn::isLibrary(options.emit) && !hasAllTokens(model, tokens))
+  if (!options.explain && mlir::attn::isLibrary(options.emit) &&
+      !hasAllTokens(model, tokens))
     return 1;
   mlir::attn::CompileOptions compileOptions;
   compileOptions.emit = options.emit;
+  compileOptions.explain = options.explain;
   compileOptions.output = options.output;
   compileOptions.weights = options.weights;
   compileOptions.irFolder = options.irFolder;

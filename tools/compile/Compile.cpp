@@ -8,6 +8,7 @@
 #include "tools/compile/Compile.h"
 
 #include "lowering/cpu/Pipeline.h"
+#include "lowering/graph/Report.h"
 #include "runtime/weights.h"
 #include "tools/compile/Constants.h"
 #include "tools/compile/IrFolder.h"
@@ -142,6 +143,15 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     out << "\n";
     return writeOutput(options.output, text);
   };
+  if (options.explain) {
+    std::shared_ptr<std::vector<PassRemark>> remarks = collectRemarks(*context);
+    if (!remarks || failed(run(buildGraphPipeline)))
+      return failure();
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    printReport(model, *remarks, out);
+    return writeOutput(options.output, text);
+  }
   if (options.emit == Emit::Attn)
     return print();
   if (options.emit == Emit::Header)

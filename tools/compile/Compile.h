@@ -38,6 +38,8 @@ inline bool isLibrary(Emit emit) {
 
 struct CompileOptions {
   Emit emit = Emit::Lib;
+  /// Write a report of what the passes made of the model instead.
+  bool explain = false;
   /// Where to write; "-" is standard output.
   std::string output = "-";
   /// The processors that code is for.

@@ -40,6 +40,131 @@ TEST(Feature, Broadcast) {
       {1, 2, 1, 2, 3, 4, 3, 4});
 }
 
+TEST(Feature, SideBySide) {
+  Tensor x = Tensor::floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor y = Tensor::floats({1, 3}, {7, 8, 9});
+  // One below the other, with axes and without.
+  expectNear(evaluateFunction(
+                 "%x: tensor<2x3xf32>, %y: tensor<1x3xf32>", "tensor<3x3xf32>",
+                 "%0 = attn.concat %x, %y feature 0 : tensor<2x3xf32>, "
+                 "tensor<1x3xf32> -> tensor<3x3xf32>\n"
+                 "return %0 : tensor<3x3xf32>",
+                 {x, y})[0],
+             {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  Tensor rows = Tensor::floats({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  expectNear(
+      evaluateFunction("%x: tensor<?x1x3xf32>", "tensor<?x2x3xf32>",
+                       "%0 = attn.concat %x, %x feature 0 : tensor<?x1x3xf32>, "
+                       "tensor<?x1x3xf32> -> tensor<?x2x3xf32>\n"
+                       "return %0 : tensor<?x2x3xf32>",
+                       rows)[0],
+      {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  // A range of a feature that is not the first.
+  expectNear(evaluateOne("attn.slice %x[1 : 3] feature 1 : tensor<?x1x3xf32> "
+                         "-> tensor<?x1x2xf32>",
+                         "tensor<?x1x3xf32>", "tensor<?x1x2xf32>", rows),
+             {2, 3, 5, 6});
+}
+
+TEST(Feature, Matmul) {
+  Tensor x = Tensor::floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor y = Tensor::floats({2, 3}, {1, 0, -1, 2, 1, 0});
+  std::string arguments = "%x: tensor<2x3xf32>, %y: tensor<2x3xf32>";
+  expectNear(
+      evaluateFunction(arguments, "tensor<2x2xf32>",
+                       "%0 = attn.matmul %x, %y transposed : tensor<2x3xf32>, "
+                       "tensor<2x3xf32> -> tensor<2x2xf32>\n"
+                       "return %0 : tensor<2x2xf32>",
+                       {x, y})[0],
+      {-2, 4, -2, 13});
+  expectNear(evaluateFunction(
+                 "%v: tensor<2xf32>, %y: tensor<2x3xf32>", "tensor<3xf32>",
+                 "%0 = attn.matmul %v, %y : tensor<2xf32>, tensor<2x3xf32> -> "
+                 "tensor<3xf32>\nreturn %0 : tensor<3xf32>",
+                 {Tensor::floats({2}, {10, 1}), y})[0],
+             {12, 1, -10});
+  // More columns than lanes, and a contraction that does not end with a lane.
+  std::mt19937 generator(7);
+  Tensor lhs = makeRandom({3, 19}, generator);
+  Tensor rhs = makeRandom({19, 21}, generator);
+  std::vector<double> expected(3 * 21);
+  Tensor transposed = Tensor::floats({21, 19}, std::vector<double>(21 * 19));
+  for (int64_t n = 0; n < 21; ++n)
+    for (int64_t k = 0; k < 19; ++k) {
+      transposed.data[n * 19 + k] = rhs.data[k * 21 + n];
+      for (int64_t i = 0; i < 3; ++i)
+        expected[i * 21 + n] += lhs.data[i * 19 + k] * rhs.data[k * 21 + n];
+    }
+  expectNear(
+      evaluateFunction(
+          "%x: tensor<3x19xf32>, %y: tensor<19x21xf32>", "tensor<3x21xf32>",
+          "%0 = attn.matmul %x, %y : tensor<3x19xf32>, tensor<19x21xf32> "
+          "-> tensor<3x21xf32>\nreturn %0 : tensor<3x21xf32>",
+          {lhs, rhs})[0],
+      expected);
+  expectNear(
+      evaluateFunction("%x: tensor<3x19xf32>, %y: tensor<21x19xf32>",
+                       "tensor<3x21xf32>",
+                       "%0 = attn.matmul %x, %y transposed : tensor<3x19xf32>, "
+                       "tensor<21x19xf32> -> tensor<3x21xf32>\n"
+                       "return %0 : tensor<3x21xf32>",
+                       {lhs, transposed})[0],
+      expected);
+}
+
+// Several heights of a tile and numbers of blocks: the sums with bias and
+// epilogue are those of the operations apart, bit for bit, and a row is the
+// same in any company (R13).
+TEST(Feature, Epilogue) {
+  std::mt19937 generator(11);
+  for (int64_t outputs : {150}) {
+    std::string n = std::to_string(outputs);
+    std::string arguments = "%x: tensor<?x5xf32>, %w: tensor<" + n +
+                            "x5xf32>, %b: tensor<" + n +
+                            "xf32>, %r: tensor<?x" + n + "xf32>";
+    std::string type = "tensor<?x" + n + "xf32>";
+    std::string types =
+        " : tensor<?x5xf32>, tensor<" + n + "x5xf32> -> " + type + "\n";
+    std::string bias = " bias(%b : tensor<" + n + "xf32>)";
+    std::string apart = "%0 = attn.linear %x, %w" + bias + types +
+                        "%1 = math.tanh %0 : " + type +
+                        "\n%2 = attn.broadcast %b like(%r : " + type +
+                        ") : tensor<" + n + "xf32> -> " + type +
+                        "\n%3 = arith.mulf %1, %2 : " + type +
+                        "\n%4 = arith.addf %r, %3 : " + type +
+                        "\nreturn %0, %4 : " + type + ", " + type;
+    std::string together =
+        "%4 = attn.linear %x, %w" + bias + " epilogue(%b, %r : tensor<" + n +
+        "xf32>, " + type +
+        ") {\n^bb0(%s: f32, %v: f32, %e: f32):\n%1 = math.tanh %s : f32\n"
+        "%3 = arith.mulf %1, %v : f32\n%5 = arith.addf %e, %3 : f32\n"
+        "attn.yield %5 : f32\n}" +
+        types + "return %4 : " + type;
+    Tensor weight = makeRandom({outputs, 5}, generator);
+    Tensor biases = makeRandom({outputs}, generator);
+    Tensor x = makeRandom({11, 5}, generator);
+    Tensor residual = makeRandom({11, outputs}, generator);
+    Tensor first;
+    for (int64_t rows : {1, 2, 3, 11}) {
+      auto take = [&](const Tensor &from) {
+        int64_t columns = from.shape[1];
+        return Tensor::floats({rows, columns},
+                              ArrayRef(from.data).take_front(rows * columns));
+      };
+      SmallVector<Tensor> values = {take(x), weight, biases, take(residual)};
+      SmallVector<Tensor> expected =
+          evaluateFunction(arguments, type + ", " + type, apart, values);
+      Tensor actual = evaluateFunction(arguments, type, together, values)[0];
+      expectSame(actual, expected[1]);
+      if (rows == 1)
+        first = actual;
+      expectSame(Tensor::floats({1, outputs},
+                                ArrayRef(actual.data).take_front(outputs)),
+                 first);
+    }
+  }
+}
+
 TEST(Feature, EmbedAndLookup) {
   Tensor table = Tensor::floats({3, 2}, {1, 2, 3, 4, 5, 6});
   expectNear(evaluateFunction(

@@ -14,6 +14,10 @@ PASSES = (
     ["-attn-hoist-memory"],
     ["-attn-fuse-read", "-attn-hoist-memory", "-cse", "-canonicalize"],
     ["-attn-expand-recurrences"],
+    ["-attn-expand-recurrences", "-canonicalize", "-attn-fold-weights"],
+    ["-attn-expand-recurrences", "-canonicalize", "-attn-fuse-products"],
+    ["-attn-expand-recurrences", "-attn-fuse-epilogues"],
+    ["-attn-graph-pipeline"],
 )
 
 
