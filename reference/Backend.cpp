@@ -141,9 +141,9 @@ bool ReferenceDecoding::step(const ::attn::StepRequest &request,
 
 } // namespace
 
-std::unique_ptr<::attn::Decoding>
-ReferenceBackend::encode(const std::vector<::attn::TokenIds> &sentences,
-                         std::string &error) {
+::attn::DecodingPtr
+ReferenceBackend::encode(std::span<const ::attn::TokenSpan> sentences, int64_t,
+                         ::attn::Arena &, std::string &error) {
   std::vector<Sentence> encoded(sentences.size());
   for (auto [ids, sentence] : llvm::zip(sentences, encoded)) {
     if (EncoderOp encoder = model.getEncoder()) {
@@ -151,7 +151,8 @@ ReferenceBackend::encode(const std::vector<::attn::TokenIds> &sentences,
       Environment environment;
       environment.parameters = &parameters;
       FailureOr<Encoded> values = reference::encode(
-          encoder, Tensor::integers({1, length}, ids),
+          encoder,
+          Tensor::integers({1, length}, ArrayRef(ids.data(), ids.size())),
           Tensor::integers({1}, static_cast<int32_t>(length)), environment);
       if (failed(values)) {
         error = std::move(environment.error);

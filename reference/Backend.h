@@ -22,9 +22,9 @@ public:
   ReferenceBackend(ModelOp model, Parameters parameters)
       : model(model), parameters(std::move(parameters)) {}
 
-  std::unique_ptr<::attn::Decoding>
-  encode(const std::vector<::attn::TokenIds> &sentences,
-         std::string &error) override;
+  ::attn::DecodingPtr encode(std::span<const ::attn::TokenSpan> sentences,
+                             int64_t rows, ::attn::Arena &memory,
+                             std::string &error) override;
 
 private:
   ModelOp model;

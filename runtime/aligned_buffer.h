@@ -38,6 +38,8 @@ public:
   void reserve(size_t size);
 
   void *data() const { return bytes; }
+  /// The bytes that there is room for.
+  size_t size() const { return capacity; }
   template <typename T> T *as() const { return static_cast<T *>(bytes); }
 
 private:

@@ -13,18 +13,24 @@
 #ifndef ATTN_RUNTIME_BACKEND_H
 #define ATTN_RUNTIME_BACKEND_H
 
+#include "runtime/arena.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace attn {
 
+using TokenIds = std::pmr::vector<int32_t>;
+
 /// One sentence as the model's encoder takes it: token ids, the end token
 /// included where the source carries one. Never empty (R20 keeps empty
 /// sentences away from the model).
-using TokenIds = std::vector<int32_t>;
+using TokenSpan = std::span<const int32_t>;
 
 /// A step for a set of live hypotheses, "rows". All arrays have `rows`
 /// elements.
@@ -65,13 +71,44 @@ public:
   virtual int64_t memoryLength(int64_t sentence) const = 0;
 };
 
+/// Ends a decoding, which lies in an arena or on the heap.
+struct DecodingDeleter {
+  bool inArena = false;
+
+  DecodingDeleter() = default;
+  explicit DecodingDeleter(bool inArena) : inArena(inArena) {}
+  template <typename T> DecodingDeleter(std::default_delete<T>) {}
+
+  void operator()(Decoding *decoding) const {
+    if (inArena)
+      decoding->~Decoding();
+    else
+      delete decoding;
+  }
+};
+using DecodingPtr = std::unique_ptr<Decoding, DecodingDeleter>;
+
+/// The most that a decoding has to do with.
+struct DecodingLimits {
+  int64_t sentences = 0;
+  int64_t sourceLength = 0; ///< Tokens of a sentence, see TokenSpan.
+  int64_t rows = 0;         ///< of a step.
+};
+
 /// An opened model. Thread-safe: `encode` may be called concurrently.
 class Backend {
 public:
   virtual ~Backend() = default;
   /// Runs the encoder over a batch of sentences. Null and a message on failure.
-  virtual std::unique_ptr<Decoding>
-  encode(const std::vector<TokenIds> &sentences, std::string &error) = 0;
+  /// The decoding lies in `memory`, which is to live longer, and makes room
+  /// for steps of `rows` rows; steps of more need more.
+  virtual DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
+                             Arena &memory, std::string &error) = 0;
+  /// What a decoding takes of an arena at most. Throws std::bad_alloc where
+  /// that is more than can be. Empty where the backend uses the heap.
+  virtual std::optional<size_t> memoryBytes(const DecodingLimits &) const {
+    return std::nullopt;
+  }
 };
 
 } // namespace attn

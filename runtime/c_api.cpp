@@ -17,32 +17,30 @@
 
 using namespace attn;
 
-struct attn_model {
-  std::unique_ptr<Model> model;
-  attn_model_info info;
-  std::vector<attn_vocabulary> vocabularies;
-  std::vector<std::vector<const char *>> tokens; ///< By vocabulary.
-};
-
-namespace {
-
-struct ResultHypothesis {
-  attn_hypothesis view;
-  Hypothesis data;
-  std::vector<std::string> texts;
-  std::vector<const char *> tokens;
-};
-
-struct SentenceResult {
-  attn_result view;
-  std::string message;
-  std::vector<ResultHypothesis> hypotheses;
-};
-
-} // namespace
-
 struct attn_results {
-  std::vector<SentenceResult> sentences;
+  attn_results() : shared(memory) {}
+  attn_results(void *buffer, size_t size)
+      : inBuffer(true), memory(buffer, size), shared(memory) {}
+
+  /// What became of one sentence, with what the interface shows of it.
+  struct Sentence {
+    attn_result view;
+    attn_hypothesis *hypotheses;
+  };
+
+  bool inBuffer = false;
+  /// All that the results have, and all that the call has besides workers.
+  Arena memory;
+  SharedMemory shared;
+  /// Tokens are text of its vocabularies.
+  std::shared_ptr<const Description> description;
+  std::span<DecodeResult> found;
+  std::span<Sentence> sentences;
+
+  ~attn_results() {
+    for (DecodeResult &result : found)
+      result.~DecodeResult();
+  }
 };
 
 /// What stands in an error when there is no memory for a message.
@@ -127,10 +125,9 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
   return handle.release();
 }
 
-/// Reads one sentence of a caller's. False and a message on failure.
-static bool readSentence(const attn_sentences &sentences, size_t number,
-                         const Vocabulary &vocabulary, TokenIds &ids,
-                         std::string &error) {
+bool attn::readSentence(const attn_sentences &sentences, size_t number,
+                        const Vocabulary &vocabulary, int32_t *ids,
+                        std::string &error) {
   size_t length = sentences.lengths[number];
   if (!length)
     return true;
@@ -139,23 +136,29 @@ static bool readSentence(const attn_sentences &sentences, size_t number,
       error = "expected token ids, but got null";
       return false;
     }
-    ids.assign(sentences.ids[number], sentences.ids[number] + length);
+    std::copy_n(sentences.ids[number], length, ids);
     return true;
   }
-  std::vector<std::string_view> words;
-  for (size_t i = 0; i < length; ++i) {
-    if (!sentences.tokens[number] || !sentences.tokens[number][i]) {
-      error = "expected tokens, but got null";
-      return false;
-    }
-    words.push_back(sentences.tokens[number][i]);
+  if (!sentences.tokens[number]) {
+    error = "expected tokens, but got null";
+    return false;
   }
-  return vocabulary.lookUp(words, ids, error);
+  return vocabulary.lookUp({sentences.tokens[number], length}, ids, error);
 }
 
-/// Whether sentences are given as they must be; if not, a message.
-static bool checkSentences(const attn_sentences &sentences, const char *what,
-                           std::string &error) {
+/// The same, into a vector.
+static bool readSentence(const attn_sentences &sentences, size_t number,
+                         const Vocabulary &vocabulary, TokenIds &ids,
+                         std::string &error) {
+  // An end token may follow.
+  if (sentences.lengths[number])
+    ids.reserve(sentences.lengths[number] + 1);
+  ids.resize(sentences.lengths[number]);
+  return readSentence(sentences, number, vocabulary, ids.data(), error);
+}
+
+bool attn::checkSentences(const attn_sentences &sentences, const char *what,
+                          std::string &error) {
   if (sentences.count && !sentences.lengths) {
     error = std::string("expected lengths of ") + what + ", but got null";
     return false;
@@ -174,7 +177,9 @@ static bool checkSentences(const attn_sentences &sentences, const char *what,
 /// Reads sequences that are banned. False and a message on failure.
 static bool readBanned(const attn_sentences &banned,
                        const Vocabulary &vocabulary,
-                       std::vector<TokenIds> &sequences, std::string &error) {
+                       std::pmr::vector<TokenIds> &sequences,
+                       std::string &error) {
+  sequences.reserve(banned.count);
   for (size_t i = 0; i < banned.count; ++i) {
     TokenIds &sequence = sequences.emplace_back();
     std::string where = "banned sequence " + std::to_string(i + 1) + ": ";
@@ -279,6 +284,9 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
                 formatNumber(given.top_p));
   if (given.batch_size < 1)
     return fail("a batch_size of at least 1", std::to_string(given.batch_size));
+  if (given.threads < 1 || given.threads > Workers::most)
+    return fail("1 to " + std::to_string(Workers::most) + " threads",
+                std::to_string(given.threads));
   if (given.forced && given.prefixes)
     return fail("one of forced targets and prefixes", "both");
 
@@ -326,40 +334,168 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
   options.maxLengthFactor = given.max_length_factor;
   options.maxLengthOffset = given.max_length_offset;
   options.batchSize = given.batch_size;
+  options.workers = {given.threads, given.parallel, given.parallel_context};
   return true;
 }
 
-/// Makes what was found readable through the C interface. `sourceWord` tells a
-/// word of the sentence by its number.
+/// The caller's options of one call, checked as far as structures go.
+struct Request {
+  attn_decode_options given = attn_default_decode_options();
+  attn_sentences sources = {}, targets = {}, prefixes = {}, banned = {};
+};
+
+/// Copies what the caller gives. False and a message on failure.
+static bool readRequest(const attn_sentences *sentences,
+                        const attn_decode_options *options, Request &request,
+                        std::string &message) {
+  auto copySentences = [&](attn_sentences &to, const attn_sentences *from,
+                           const char *what) {
+    return !from ||
+           (copyOptions(&to, sizeof(to), from, "attn_sentences", message) &&
+            checkSentences(to, what, message));
+  };
+  attn_decode_options &given = request.given;
+  return (!options || copyOptions(&given, sizeof(given), options,
+                                  "attn_decode_options", message)) &&
+         copySentences(request.sources, sentences, "sentences") &&
+         copySentences(request.targets, given.forced, "forced targets") &&
+         copySentences(request.prefixes, given.prefixes, "prefixes") &&
+         copySentences(request.banned, given.banned, "banned sequences");
+}
+
+/// What is to be known of a call beforehand.
+struct CallSizes {
+  CallLimits limits;
+  bool prefixed = false;
+  size_t wordBytes = 0; ///< of a word that may stand for an unknown one.
+};
+
+static CallSizes findSizes(const Request &request) {
+  CallSizes sizes;
+  sizes.limits.sentences = request.sources.count;
+  sizes.limits.forced = request.given.forced;
+  sizes.prefixed = request.given.prefixes;
+  auto longest = [](const attn_sentences &sentences, size_t &length) {
+    for (size_t i = 0; i < sentences.count; ++i)
+      length = std::max(length, sentences.lengths[i]);
+  };
+  longest(request.sources, sizes.limits.sourceLength);
+  longest(request.targets, sizes.limits.targetLength);
+  longest(request.prefixes, sizes.limits.targetLength);
+  if (request.given.replace_unknown && request.sources.tokens)
+    for (size_t i = 0; i < request.sources.count; ++i)
+      for (size_t t = 0; t < request.sources.lengths[i]; ++t)
+        if (request.sources.tokens[i] && request.sources.tokens[i][t])
+          sizes.wordBytes =
+              std::max(sizes.wordBytes, strlen(request.sources.tokens[i][t]));
+  return sizes;
+}
+
+/// The bytes of buffer for a call that is divided as a plan says.
+struct CallBytes {
+  size_t front; ///< Of what is not of workers.
+  size_t total; ///< All, and what may have to be skipped at the beginning.
+
+  /// Throws std::bad_alloc where that is more than can be.
+  CallBytes(const Model &model, const DecodeOptions &options,
+            const attn_sentences &banned, const CallSizes &sizes,
+            const CallPlan &plan);
+};
+
+static void takeRepeated(size_t count, const Layout &one, Layout &layout) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, one.bytes(), &bytes))
+    throwOutOfMemory();
+  layout.takeBytes(bytes);
+}
+
+CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
+                     const attn_sentences &banned, const CallSizes &sizes,
+                     const CallPlan &plan) {
+  size_t sentences = sizes.limits.sentences;
+  Layout all;
+  all.take<attn_results>(1);
+  all.take<SourceSentence>(sentences);
+  all.take<DecodeResult>(sentences);
+  all.take<attn_results::Sentence>(sentences);
+  all.takeBytes(plan.callBytes);
+  all.take<TokenIds>(banned.count);
+  for (size_t i = 0; i < banned.count; ++i)
+    all.take<int32_t>(banned.lengths[i] + 1);
+
+  size_t hypotheses = sizes.limits.forced ? 1 : options.search.nbest;
+  Layout word, hypothesis, sentence;
+  if (options.search.wantAttended) {
+    // The caller's, or the vocabulary's where he gives ids.
+    size_t longest = sizes.wordBytes;
+    if (const Vocabulary *source = model.sourceVocabulary())
+      longest = std::max(longest, source->longestToken());
+    word.takeBytes(longest + 1);
+  }
+  hypothesis.take<const char *>(plan.emitted);
+  takeRepeated(plan.emitted, word, hypothesis);
+  sentence.take<int32_t>(sizes.limits.sourceLength + 1);
+  if (sizes.limits.forced || sizes.prefixed)
+    sentence.take<int32_t>(sizes.limits.targetLength + 1);
+  sentence.takeBytes(plan.sentenceBytes);
+  sentence.take<attn_hypothesis>(hypotheses);
+  takeRepeated(hypotheses, hypothesis, sentence);
+  takeRepeated(sentences, sentence, all);
+  front = all.bytes();
+
+  Layout worker;
+  worker.takeBytes(plan.workBytes);
+  takeRepeated(plan.workers, worker, all);
+  all.takeBytes(Arena::alignment - 1);
+  total = all.bytes();
+}
+
+/// Gives the tokens of a hypothesis their text. `sourceWord` tells a word of
+/// the sentence by its number; texts that are not the vocabulary's are copied.
 template <typename SourceWord>
-static void fillResult(DecodeResult found, const Vocabulary &vocabulary,
-                       SourceWord sourceWord, SentenceResult &result) {
-  result.message = std::move(found.failure.message);
+static const char *const *
+fillTokens(const Hypothesis &hypothesis, size_t length,
+           const Vocabulary &vocabulary, SourceWord sourceWord, Arena &memory) {
+  Layout layout(memory);
+  const char **tokens = layout.take<const char *>(length);
+  for (size_t t = 0; t < length; ++t) {
+    const TokenIds &attended = hypothesis.attended;
+    bool replaces = !attended.empty() && attended[t] >= 0 &&
+                    hypothesis.tokens[t] == vocabulary.marks().unknown;
+    if (!replaces) {
+      tokens[t] = vocabulary.tokens()[static_cast<size_t>(hypothesis.tokens[t])]
+                      .c_str();
+      continue;
+    }
+    const char *word = sourceWord(static_cast<size_t>(attended[t]));
+    size_t size = strlen(word) + 1;
+    tokens[t] = static_cast<char *>(memcpy(layout.takeBytes(size), word, size));
+  }
+  return tokens;
+}
+
+/// Makes what was found readable through the C interface.
+template <typename SourceWord>
+static void fillResult(const DecodeResult &found, const Vocabulary &vocabulary,
+                       SourceWord sourceWord, Arena &memory,
+                       attn_results::Sentence &result) {
+  bool failed = found.failure.failed();
   result.view = {sizeof(attn_result), found.failure.status,
-                 found.failure.failed() ? result.message.c_str() : nullptr,
+                 failed ? found.failure.message.c_str() : nullptr,
                  found.hypotheses.size()};
-  result.hypotheses.resize(found.hypotheses.size());
+  result.hypotheses =
+      failed ? nullptr
+             : Layout(memory).take<attn_hypothesis>(found.hypotheses.size());
   for (size_t i = 0; i < found.hypotheses.size(); ++i) {
-    ResultHypothesis &to = result.hypotheses[i];
-    to.data = std::move(found.hypotheses[i]);
-    const Hypothesis &data = to.data;
+    const Hypothesis &data = found.hypotheses[i];
     // An empty sentence has a finished hypothesis without any token.
     size_t emitted = data.tokens.size();
     size_t length = emitted - (data.finished && emitted ? 1 : 0);
-    for (size_t t = 0; t < length; ++t) {
-      bool replaces = !data.attended.empty() && data.attended[t] >= 0 &&
-                      data.tokens[t] == vocabulary.marks().unknown;
-      to.texts.push_back(
-          replaces ? sourceWord(static_cast<size_t>(data.attended[t]))
-                   : vocabulary.tokens()[static_cast<size_t>(data.tokens[t])]);
-    }
-    for (const std::string &text : to.texts)
-      to.tokens.push_back(text.c_str());
-    attn_hypothesis &view = to.view;
+    attn_hypothesis &view = result.hypotheses[i];
     view.struct_size = sizeof(view);
     view.length = length;
     view.ids = data.tokens.data();
-    view.tokens = to.tokens.data();
+    view.tokens = fillTokens(data, length, vocabulary, sourceWord, memory);
     view.emitted = emitted;
     view.word_logprobs = data.wordLogprobs.data();
     view.logprob = data.logprob;
@@ -369,6 +505,89 @@ static void fillResult(DecodeResult found, const Vocabulary &vocabulary,
     view.alignment = data.alignment.empty() ? nullptr : data.alignment.data();
     view.heads = static_cast<size_t>(data.heads);
   }
+}
+
+/// Asks the caller whether to give up.
+class CallerInterrupt final : public Interrupt {
+public:
+  explicit CallerInterrupt(const attn_decode_options &options)
+      : cancelled(options.cancelled), context(options.cancelled_context) {}
+
+  bool raised() override { return cancelled && cancelled(context) != 0; }
+
+private:
+  attn_cancelled_function cancelled;
+  void *context;
+};
+
+static void freeResults(attn_results *results) {
+  if (!results)
+    return;
+  if (results->inBuffer)
+    results->~attn_results();
+  else
+    delete results;
+}
+
+using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
+
+/// Reads a call's sentences into its memory.
+static std::span<SourceSentence>
+readSources(const Model &model, const Request &request, Arena &memory) {
+  const Vocabulary &target = model.description().targetVocabulary();
+  // A model without an encoder knows no source words; the model reports it.
+  const Vocabulary *source = model.sourceVocabulary();
+  size_t count = request.sources.count;
+  SourceSentence *all = Layout(memory).take<SourceSentence>(count);
+  std::string message;
+  for (size_t i = 0; i < count; ++i) {
+    SourceSentence &sentence = *new (all + i) SourceSentence(&memory);
+    if (!readSentence(request.sources, i, source ? *source : target,
+                      sentence.source, message))
+      sentence.failure = {ATTN_ERROR_INPUT, message};
+    if (request.given.forced &&
+        !readSentence(request.targets, i, target,
+                      sentence.forced.emplace(&memory), message))
+      sentence.failure = {ATTN_ERROR_INPUT, "forced target: " + message};
+    if (request.given.prefixes &&
+        !readSentence(request.prefixes, i, target, sentence.prefix, message))
+      sentence.failure = {ATTN_ERROR_INPUT, "prefix: " + message};
+    if (request.given.sentence_numbers)
+      sentence.number = request.given.sentence_numbers[i];
+  }
+  return {all, count};
+}
+
+/// Results without anything in them, in the caller's buffer if there is one.
+/// Null and a failure where that is too small.
+static Results makeResults(const Model &model, const Request &request,
+                           const DecodeOptions &options, CallPlan &plan,
+                           char *&work, Failure &failure) {
+  const attn_decode_options &given = request.given;
+  CallSizes sizes = findSizes(request);
+  Results results(nullptr, freeResults);
+  if (!given.buffer) {
+    model.plan(options, sizes.limits, /*withMemory=*/false, plan, failure);
+    results.reset(new attn_results());
+    return results;
+  }
+  if (!model.plan(options, sizes.limits, /*withMemory=*/true, plan, failure))
+    return results;
+  CallBytes bytes(model, options, request.banned, sizes, plan);
+  if (given.buffer_size < bytes.total) {
+    failure = {ATTN_ERROR_MEMORY,
+               "expected a buffer of at least " + std::to_string(bytes.total) +
+                   " bytes, but got " + std::to_string(given.buffer_size)};
+    return results;
+  }
+  void *place = given.buffer;
+  size_t size = given.buffer_size;
+  size_t own = Arena::blockBytes(sizeof(attn_results));
+  std::align(Arena::alignment, own, place, size);
+  char *first = static_cast<char *>(place);
+  results.reset(new (place) attn_results(first + own, bytes.front - own));
+  work = first + bytes.front;
+  return results;
 }
 
 static attn_results *decode(const attn_model *model,
@@ -384,65 +603,109 @@ static attn_results *decode(const attn_model *model,
     if (!model || !sentences)
       return fail(ATTN_ERROR_ARGUMENT,
                   "expected a model and sentences, but got null");
-    attn_sentences sources = {}, targets = {}, prefixes = {}, banned = {};
-    attn_decode_options given = attn_default_decode_options();
-    auto copySentences = [&](attn_sentences &to, const attn_sentences *from,
-                             const char *what) {
-      return !from ||
-             (copyOptions(&to, sizeof(to), from, "attn_sentences", message) &&
-              checkSentences(to, what, message));
-    };
-    if ((options && !copyOptions(&given, sizeof(given), options,
-                                 "attn_decode_options", message)) ||
-        !copySentences(sources, sentences, "sentences") ||
-        !copySentences(targets, given.forced, "forced targets") ||
-        !copySentences(prefixes, given.prefixes, "prefixes") ||
-        !copySentences(banned, given.banned, "banned sequences"))
+    Request request;
+    if (!readRequest(sentences, options, request, message))
       return fail(ATTN_ERROR_ARGUMENT, message);
-    const Vocabulary &target = model->model->description().targetVocabulary();
-    DecodeOptions search;
-    if (!readOptions(given, *model->model, search, message) ||
-        !readBanned(banned, target, search.search.constraints.banned, message))
+    const attn_sentences &sources = request.sources;
+    DecodeOptions planned;
+    if (!readOptions(request.given, *model->model, planned, message))
       return fail(ATTN_ERROR_OPTION, message);
     for (auto [what, some, count] :
-         {std::tuple("forced targets", given.forced, targets.count),
-          std::tuple("prefixes", given.prefixes, prefixes.count)})
+         {std::tuple("forced targets", request.given.forced,
+                     request.targets.count),
+          std::tuple("prefixes", request.given.prefixes,
+                     request.prefixes.count)})
       if (some && count != sources.count)
         return fail(ATTN_ERROR_OPTION,
                     std::string("expected as many ") + what +
                         " as sentences, " + std::to_string(sources.count) +
                         ", but got " + std::to_string(count));
+    CallPlan plan;
+    char *work = nullptr;
+    Failure failure;
+    Results results =
+        makeResults(*model->model, request, planned, plan, work, failure);
+    if (!results)
+      return fail(failure.status, failure.message);
+    Arena &memory = results->memory;
+    const Vocabulary &target = model->model->description().targetVocabulary();
+    CallerInterrupt interrupt(request.given);
+    DecodeOptions search(&memory);
+    search.interrupt = &interrupt;
+    if (!readOptions(request.given, *model->model, search, message) ||
+        !readBanned(request.banned, target, search.search.constraints.banned,
+                    message))
+      return fail(ATTN_ERROR_OPTION, message);
 
-    // A model without an encoder knows no source words; the model reports it.
-    const Vocabulary *source = model->model->sourceVocabulary();
-    std::vector<SourceSentence> all(sources.count);
-    for (size_t i = 0; i < sources.count; ++i) {
-      if (!readSentence(sources, i, source ? *source : target, all[i].source,
-                        message))
-        all[i].failure = {ATTN_ERROR_INPUT, message};
-      if (given.forced &&
-          !readSentence(targets, i, target, all[i].forced.emplace(), message))
-        all[i].failure = {ATTN_ERROR_INPUT, "forced target: " + message};
-      if (given.prefixes &&
-          !readSentence(prefixes, i, target, all[i].prefix, message))
-        all[i].failure = {ATTN_ERROR_INPUT, "prefix: " + message};
-      if (given.sentence_numbers)
-        all[i].number = given.sentence_numbers[i];
-    }
-    std::vector<DecodeResult> found = model->model->decode(all, search);
-    auto results = std::make_unique<attn_results>();
-    results->sentences.resize(found.size());
-    for (size_t i = 0; i < found.size(); ++i)
+    std::span<SourceSentence> all = readSources(*model->model, request, memory);
+    DecodeResult *found = Layout(memory).take<DecodeResult>(all.size());
+    for (size_t i = 0; i < all.size(); ++i)
+      new (found + i) DecodeResult(&results->shared);
+    results->found = {found, all.size()};
+    bool done = model->model->decode(
+        all, search, plan, {memory, results->shared, work}, results->found);
+    for (SourceSentence &sentence : all)
+      sentence.~SourceSentence();
+    if (!done)
+      return fail(ATTN_CANCELLED, "cancelled by the caller");
+
+    results->description = model->model->sharedDescription();
+    results->sentences = {
+        Layout(memory).take<attn_results::Sentence>(all.size()), all.size()};
+    for (size_t i = 0; i < all.size(); ++i)
       fillResult(
-          std::move(found[i]), target,
-          [&](size_t word) -> std::string {
+          found[i], target,
+          [&](size_t word) {
             // As it was given: in the vocabulary it may be unknown.
             if (sources.tokens)
               return sources.tokens[i][word];
-            return source->tokens()[static_cast<size_t>(all[i].source[word])];
+            size_t id = static_cast<size_t>(sources.ids[i][word]);
+            return model->model->sourceVocabulary()->tokens()[id].c_str();
           },
-          results->sentences[i]);
+          memory, results->sentences[i]);
     return results.release();
+  });
+}
+
+static size_t memoryPlan(const attn_model *model,
+                         const attn_decode_options *options,
+                         const attn_limits *limits, attn_error *error) {
+  return guarded(error, [&]() -> size_t {
+    auto fail = [&](attn_status status, const std::string &message) {
+      setError(error, status, message.c_str());
+      return 0;
+    };
+    std::string message;
+    if (!model)
+      return fail(ATTN_ERROR_ARGUMENT, "expected a model, but got null");
+    Request request;
+    attn_limits given = attn_default_limits();
+    attn_decode_options copy = attn_default_decode_options();
+    if (options && !copyOptions(&copy, sizeof(copy), options,
+                                "attn_decode_options", message))
+      return fail(ATTN_ERROR_ARGUMENT, message);
+    bool forced = copy.forced, prefixed = copy.prefixes;
+    copy.forced = copy.prefixes = nullptr;
+    if (!readRequest(nullptr, &copy, request, message) ||
+        (limits &&
+         !copyOptions(&given, sizeof(given), limits, "attn_limits", message)))
+      return fail(ATTN_ERROR_ARGUMENT, message);
+    DecodeOptions search;
+    if (!readOptions(request.given, *model->model, search, message))
+      return fail(ATTN_ERROR_OPTION, message);
+    CallSizes sizes;
+    sizes.limits.sentences = given.sentences;
+    sizes.limits.sourceLength = given.source_length;
+    sizes.limits.targetLength = given.target_length;
+    sizes.limits.forced = forced;
+    sizes.prefixed = prefixed;
+    sizes.wordBytes = given.word_bytes;
+    CallPlan plan;
+    Failure failure;
+    if (!model->model->plan(search, sizes.limits, /*withMemory=*/true, plan,
+                            failure))
+      return fail(failure.status, failure.message);
+    return CallBytes(*model->model, search, request.banned, sizes, plan).total;
   });
 }
 
@@ -472,11 +735,9 @@ static const attn_hypothesis *hypothesis(const attn_results *results,
                                          size_t sentence, size_t rank) {
   if (sentence >= results->sentences.size())
     return nullptr;
-  const auto &hypotheses = results->sentences[sentence].hypotheses;
-  return rank < hypotheses.size() ? &hypotheses[rank].view : nullptr;
+  const attn_results::Sentence &of = results->sentences[sentence];
+  return rank < of.view.hypothesis_count ? &of.hypotheses[rank] : nullptr;
 }
-
-static void freeResults(attn_results *results) { delete results; }
 
 attn_api attn::modelApi() {
   attn_api api = {};
@@ -490,6 +751,8 @@ attn_api attn::modelApi() {
   api.result = result;
   api.hypothesis = hypothesis;
   api.free_results = freeResults;
+  api.memory_plan = memoryPlan;
   api.clear_error = clearError;
+  addStepApi(api);
   return api;
 }

@@ -6,48 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/compiled_backend.h"
+#include "runtime/compiled_decoding.h"
 #include "runtime/constants.h"
 #include "runtime/cpu_features.h"
 #include "runtime/text.h"
 
 #include <algorithm>
-#include <cstring>
-#include <map>
 
 namespace attn {
 
 namespace {
-
-/// The numbers that make symbolic dimensions concrete.
-using Extents = std::vector<int64_t>;
-
-/// The bytes of a buffer from dimension `from` on. Throws std::bad_alloc where
-/// that is more than can be.
-size_t bufferBytes(const Buffer &buffer, const Extents &extents,
-                   size_t from = 0) {
-  size_t bytes = bufferTypeSize(buffer.type);
-  for (size_t d = from; d < buffer.dims.size(); ++d) {
-    const Dimension &dim = buffer.dims[d];
-    int64_t size = dim.number;
-    if (dim.kind == Dimension::Kind::Sentences)
-      size = extents[ATTN_EXTENT_SENTENCES];
-    else if (dim.kind == Dimension::Kind::Rows)
-      size = extents[ATTN_EXTENT_ROWS];
-    else if (dim.kind == Dimension::Kind::Axis)
-      size = extents[ATTN_EXTENT_AXIS + static_cast<size_t>(dim.number)];
-    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes))
-      throw std::bad_alloc();
-  }
-  return bytes;
-}
-
-/// Runs a program over buffers that stand in the order of the description.
-void runProgram(const attn_program &program, const Extents &extents,
-                const std::vector<void *> &buffers, AlignedBuffer &workspace) {
-  int64_t bytes = program.workspace ? program.workspace(extents.data()) : 0;
-  workspace.reserve(bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  program.run(extents.data(), buffers.data(), workspace.data());
-}
 
 /// Finds the buffer of a role and index; null if there is none.
 const Buffer *findBuffer(const Program &program, BufferRole role,
@@ -58,220 +26,22 @@ const Buffer *findBuffer(const Program &program, BufferRole role,
   return nullptr;
 }
 
-/// What is shared by all decodings: generated code, what of the description
-/// they need, and what `prepare` made.
-struct Shared {
-  attn_compiled_model compiled;
-  std::vector<Axis> axes;
-  std::optional<Alignment> alignment;
-  size_t inputCount = 0;
-  Program encode, step;
-  Constants constants;
-
-  /// The address of a parameter or of what was prepared, or null for others.
-  void *constant(const Buffer &buffer) const { return constants.find(buffer); }
-};
-
-class CompiledDecoding : public Decoding {
-public:
-  CompiledDecoding(const Shared &shared, const std::vector<TokenIds> &sentences)
-      : shared(shared), sentenceCount(static_cast<int64_t>(sentences.size())) {
-    encode(sentences);
-  }
-
-  bool step(const StepRequest &request, StepResult &result,
-            std::string &error) override;
-  int64_t memoryLength(int64_t sentence) const override {
-    return shared.alignment ? alignmentLengths[static_cast<size_t>(sentence)]
-                            : 0;
-  }
-
-private:
-  void encode(const std::vector<TokenIds> &sentences);
-  void gatherStates(const StepRequest &request);
-
-  const Shared &shared;
-  int64_t sentenceCount;
-  Extents extents;
-  std::vector<int64_t> alignmentLengths;
-  AlignedBuffer workspace;
-  /// What `encode` made and `step` reads, by index.
-  std::map<int32_t, AlignedBuffer> memories, memoryLengths, lengths,
-      initialStates;
-  /// States of the rows before, by index, and their copies in today's order.
-  std::map<int32_t, AlignedBuffer> nextStates, states;
-  AlignedBuffer tokens, positions, owners, logits, weights;
-  bool started = false;
-};
-
-void CompiledDecoding::encode(const std::vector<TokenIds> &sentences) {
-  std::vector<int64_t> longest(shared.inputCount);
-  for (const TokenIds &sentence : sentences)
-    for (int64_t &length : longest)
-      length = std::max(length, static_cast<int64_t>(sentence.size()));
-  extents = {sentenceCount, sentenceCount};
-  for (size_t axis = 0; axis < shared.axes.size(); ++axis)
-    extents.push_back(
-        axisLength(shared.axes, static_cast<int32_t>(axis), longest.data()));
-  if (shared.alignment)
-    for (const TokenIds &sentence : sentences) {
-      std::vector<int64_t> own(shared.inputCount,
-                               static_cast<int64_t>(sentence.size()));
-      alignmentLengths.push_back(
-          axisLength(shared.axes, shared.alignment->axis, own.data()));
-    }
-  if (shared.encode.empty())
-    return;
-
-  std::map<int32_t, AlignedBuffer> inputs;
-  std::vector<void *> buffers;
-  for (const Buffer &buffer : shared.encode) {
-    if (void *constant = shared.constant(buffer)) {
-      buffers.push_back(constant);
-      continue;
-    }
-    std::map<int32_t, AlignedBuffer> *owner = nullptr;
-    switch (buffer.role) {
-    case BufferRole::Input:
-      owner = &inputs;
-      break;
-    case BufferRole::Length:
-      owner = &lengths;
-      break;
-    case BufferRole::Memory:
-      owner = &memories;
-      break;
-    case BufferRole::MemoryLength:
-      owner = &memoryLengths;
-      break;
-    default:
-      owner = &initialStates;
-      break;
-    }
-    AlignedBuffer &place = (*owner)[buffer.index];
-    place.reserve(bufferBytes(buffer, extents));
-    buffers.push_back(place.data());
-    if (buffer.role == BufferRole::Length) {
-      for (size_t i = 0; i < sentences.size(); ++i)
-        place.as<int32_t>()[i] = static_cast<int32_t>(sentences[i].size());
-    } else if (buffer.role == BufferRole::Input) {
-      size_t width = static_cast<size_t>(longest[buffer.index]);
-      int32_t *ids = place.as<int32_t>();
-      // Padding is never read for what it means, but must be a valid index.
-      std::fill(ids, ids + sentences.size() * width, 0);
-      for (size_t i = 0; i < sentences.size(); ++i)
-        std::copy(sentences[i].begin(), sentences[i].end(), ids + i * width);
-    }
-  }
-  runProgram(shared.compiled.encode, extents, buffers, workspace);
-}
-
-/// Brings the states of the rows before into the order of the rows that
-/// continue them. Afterwards `nextStates` may be written.
-void CompiledDecoding::gatherStates(const StepRequest &request) {
-  size_t rows = static_cast<size_t>(request.rows);
-  for (const Buffer &buffer : shared.step) {
-    if (buffer.role != BufferRole::State)
-      continue;
-    size_t bytes = bufferBytes(buffer, extents, 1);
-    AlignedBuffer &state = states[buffer.index];
-    state.reserve(bufferBytes(buffer, extents));
-    const std::map<int32_t, AlignedBuffer> &befores =
-        started ? nextStates : initialStates;
-    auto before = befores.find(buffer.index);
-    if (before == befores.end()) {
-      memset(state.data(), 0, rows * bytes);
-      continue;
-    }
-    for (size_t row = 0; row < rows; ++row)
-      memcpy(state.as<char>() + row * bytes,
-             before->second.as<char>() +
-                 static_cast<size_t>(request.parents[row]) * bytes,
-             bytes);
-  }
-}
-
-/// Copies a number for each row to where programs may read vectors.
-static void *copyRows(AlignedBuffer &to, const int32_t *from, int64_t rows) {
-  size_t bytes = static_cast<size_t>(rows) * sizeof(int32_t);
-  to.reserve(bytes);
-  memcpy(to.data(), from, bytes);
-  return to.data();
-}
-
-bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
-                            std::string &) {
-  extents[ATTN_EXTENT_ROWS] = request.rows;
-  std::vector<void *> buffers;
-  gatherStates(request);
-  for (const Buffer &buffer : shared.step) {
-    if (void *constant = shared.constant(buffer)) {
-      buffers.push_back(constant);
-      continue;
-    }
-    switch (buffer.role) {
-    case BufferRole::Length:
-      buffers.push_back(lengths.at(buffer.index).data());
-      break;
-    case BufferRole::Memory:
-      buffers.push_back(memories.at(buffer.index).data());
-      break;
-    case BufferRole::MemoryLength:
-      buffers.push_back(memoryLengths.at(buffer.index).data());
-      break;
-    case BufferRole::Token:
-      buffers.push_back(copyRows(tokens, request.tokens, request.rows));
-      break;
-    case BufferRole::Position:
-      buffers.push_back(copyRows(positions, request.positions, request.rows));
-      break;
-    case BufferRole::Sentence:
-      buffers.push_back(copyRows(owners, request.sentences, request.rows));
-      break;
-    case BufferRole::State:
-      buffers.push_back(states.at(buffer.index).data());
-      break;
-    case BufferRole::NextState: {
-      AlignedBuffer &state = nextStates[buffer.index];
-      state.reserve(bufferBytes(buffer, extents));
-      buffers.push_back(state.data());
-      break;
-    }
-    case BufferRole::Logits:
-      logits.reserve(bufferBytes(buffer, extents));
-      buffers.push_back(logits.data());
-      break;
-    default:
-      weights.reserve(bufferBytes(buffer, extents));
-      buffers.push_back(weights.data());
-      break;
-    }
-  }
-  runProgram(shared.compiled.step, extents, buffers, workspace);
-  started = true;
-
-  result.logits = logits.as<float>();
-  result.weights = nullptr;
-  if (shared.alignment) {
-    result.weights = weights.as<float>();
-    result.memoryPositions =
-        extents[ATTN_EXTENT_AXIS + static_cast<size_t>(shared.alignment->axis)];
-    result.heads = shared.alignment->heads;
-  }
-  return true;
-}
-
 class CompiledBackend : public Backend {
 public:
-  explicit CompiledBackend(Shared shared) : shared(std::move(shared)) {}
+  explicit CompiledBackend(CompiledPrograms programs)
+      : programs(std::move(programs)) {}
 
-  std::unique_ptr<Decoding> encode(const std::vector<TokenIds> &sentences,
-                                   std::string &) override {
-    return std::make_unique<CompiledDecoding>(shared, sentences);
+  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
+                     Arena &memory, std::string &) override {
+    return encodeCompiled(programs, sentences, rows, memory);
+  }
+  std::optional<size_t>
+  memoryBytes(const DecodingLimits &limits) const override {
+    return compiledDecodingBytes(programs, limits);
   }
 
 private:
-  const Shared shared;
+  const CompiledPrograms programs;
 };
 
 /// Whether a library's programs and its description agree in what the runtime
@@ -401,7 +171,7 @@ bool checkPrograms(const attn_compiled_model &compiled,
 
 std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
                                          const char *weightsPath,
-                                         Failure &failure) {
+                                         Failure &failure, const Log &log) {
   auto fail = [&](attn_status status, const std::string &message) {
     failure = {status, message};
     return nullptr;
@@ -440,6 +210,7 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
                               description.ignored, problems);
     if (!weights)
       return fail(ATTN_ERROR_WEIGHTS, joinLines(problems));
+    weights->tell(log);
     constants.make(compiled.prepare, description, *weights);
   } else if (!compiled.constants) {
     return fail(ATTN_ERROR_OPTION,
@@ -454,16 +225,17 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
   } else {
     constants.use(compiled.constants);
   }
+  log.info("model " + quote(description.model) + ": " +
+           std::to_string(constants.size()) + " bytes of constants, " +
+           (weightsPath ? "made of the weights" : "in the library"));
 
-  Shared shared;
-  shared.compiled = compiled;
-  shared.axes = description.axes;
-  shared.encode = description.encode;
-  shared.step = description.step;
-  shared.alignment = description.alignment;
-  shared.inputCount = description.inputs.size();
-  shared.constants = std::move(constants);
-  auto backend = std::make_unique<CompiledBackend>(std::move(shared));
+  CompiledPrograms programs;
+  programs.compiled = compiled;
+  programs.axes = description.axes;
+  programs.alignment = description.alignment;
+  programs.constants = std::move(constants);
+  programs.resolve(description);
+  auto backend = std::make_unique<CompiledBackend>(std::move(programs));
   return Model::create(std::move(description), std::move(backend), failure);
 }
 

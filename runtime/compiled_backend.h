@@ -9,6 +9,7 @@
 #define ATTN_RUNTIME_COMPILED_BACKEND_H
 
 #include "runtime/compiled_model.h"
+#include "runtime/log.h"
 #include "runtime/model.h"
 
 #include <memory>
@@ -19,7 +20,7 @@ namespace attn {
 /// compiled in. Null and a failure on failure.
 std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
                                          const char *weightsPath,
-                                         Failure &failure);
+                                         Failure &failure, const Log &log = {});
 
 } // namespace attn
 

@@ -19,11 +19,14 @@ namespace attn {
 /// The rules of R18 that change the distribution of the next token, before it
 /// is normalised (R15). They do not touch forced tokens, but see them.
 struct Constraints {
+  Constraints() = default;
+  explicit Constraints(std::pmr::memory_resource *memory) : banned(memory) {}
+
   /// Tokens that stand before an end token at least.
   int64_t minLength = 0;
   /// Sequences that are not emitted, each of at least one token; one of a
   /// single token bans that token.
-  std::vector<TokenIds> banned;
+  std::pmr::vector<TokenIds> banned;
   /// No sequence of so many tokens is emitted twice; 0: any is.
   int64_t noRepeatNgram = 0;
   /// A logit of a token that was emitted before is multiplied by it if it is

@@ -14,11 +14,11 @@
 namespace attn {
 
 int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
-                   const int64_t *inputLengths) {
+                   int64_t inputLength) {
   const Axis &which = axes[static_cast<size_t>(axis)];
   if (which.input >= 0)
-    return inputLengths[which.input];
-  int64_t length = axisLength(axes, which.of, inputLengths);
+    return inputLength;
+  int64_t length = axisLength(axes, which.of, inputLength);
   return length / which.stride + (length % which.stride != 0);
 }
 

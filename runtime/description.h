@@ -107,9 +107,9 @@ struct Description {
   }
 };
 
-/// The length of an axis where inputs have the given lengths.
+/// The length of an axis where every input has the given length.
 int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
-                   const int64_t *inputLengths);
+                   int64_t inputLength);
 
 /// The bytes of an element of a buffer's type, 0 for unknown types.
 size_t bufferTypeSize(std::string_view type);

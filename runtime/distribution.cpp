@@ -67,7 +67,7 @@ bool BestContinuations::offer(int32_t beam, double total, const float *logits,
   return any;
 }
 
-const std::vector<Continuation> &BestContinuations::sorted() {
+const std::pmr::vector<Continuation> &BestContinuations::sorted() {
   std::sort(heap.begin(), heap.end());
   return heap;
 }

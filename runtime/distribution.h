@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace attn {
@@ -39,6 +40,13 @@ struct Continuation {
 /// Keeps the best of many continuations.
 class BestContinuations {
 public:
+  explicit BestContinuations(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : heap(memory) {}
+
+  /// Makes room to keep so many.
+  void reserve(size_t limit) { heap.reserve(limit); }
+
   /// Forgets what it has, to keep at most `limit`.
   void reset(size_t limit) {
     most = limit;
@@ -51,11 +59,11 @@ public:
              double logSum);
 
   /// The best, in order; until the next `reset`.
-  const std::vector<Continuation> &sorted();
+  const std::pmr::vector<Continuation> &sorted();
 
 private:
   size_t most = 0;
-  std::vector<Continuation> heap; ///< The worst on top.
+  std::pmr::vector<Continuation> heap; ///< The worst on top.
 };
 
 } // namespace attn

@@ -15,8 +15,8 @@
 
 namespace attn {
 
-/// Calls `body`, which returns a pointer or throws; nothing gets out. What it
-/// failed with, it stores itself.
+/// Calls `body`, which returns something or throws; nothing gets out. What it
+/// failed with, it stores itself. Null, or zero, after an exception.
 template <typename Body>
 auto guarded(attn_error *error, Body body) noexcept -> decltype(body()) {
   clearError(error);
@@ -30,7 +30,7 @@ auto guarded(attn_error *error, Body body) noexcept -> decltype(body()) {
   } catch (...) {
     setError(error, ATTN_ERROR_INTERNAL, "unknown exception");
   }
-  return nullptr;
+  return {};
 }
 
 } // namespace attn

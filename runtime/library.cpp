@@ -57,7 +57,8 @@ static attn_model *open(const attn_open_options *options, attn_error *error) {
     }
     Failure failure;
     std::unique_ptr<Model> model =
-        openCompiledModel(attn_compiled, given.weights_path, failure);
+        openCompiledModel(attn_compiled, given.weights_path, failure,
+                          {given.log, given.log_context});
     if (!model) {
       setError(error, failure.status, failure.message.c_str());
       return nullptr;
@@ -75,4 +76,16 @@ const attn_api *attn_runtime_api(void) {
     return table;
   }();
   return &api;
+}
+
+namespace __gnu_cxx {
+/// Hidden: only the one that is linked into this library, if there is one.
+__attribute__((weak, visibility("hidden"))) void __freeres();
+} // namespace __gnu_cxx
+
+/// libstdc++ takes memory for exceptions when it is loaded. As a part of this
+/// library it can be unloaded, and then has to give it back.
+__attribute__((destructor)) static void freeExceptionPool() {
+  if (__gnu_cxx::__freeres)
+    __gnu_cxx::__freeres();
 }

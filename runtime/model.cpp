@@ -9,8 +9,9 @@
 #include "runtime/text.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <numeric>
+#include <exception>
 #include <utility>
 
 namespace attn {
@@ -34,24 +35,24 @@ std::unique_ptr<Model> Model::create(Description description,
     return nullptr;
   }
   std::unique_ptr<Model> model(new Model);
-  model->about = std::move(description);
+  model->about = std::make_shared<const Description>(std::move(description));
   model->backend = std::move(backend);
   return model;
 }
 
 const Vocabulary *Model::sourceVocabulary() const {
-  if (about.inputs.empty())
+  if (about->inputs.empty())
     return nullptr;
-  return &about.vocabularies[static_cast<size_t>(about.inputs[0].vocabulary)];
+  return &about->vocabularies[static_cast<size_t>(about->inputs[0].vocabulary)];
 }
 
 bool Model::alignsWords() const {
-  return about.alignment && !about.inputs.empty() &&
-         about.alignment->axis == about.inputs[0].axis;
+  return about->alignment && !about->inputs.empty() &&
+         about->alignment->axis == about->inputs[0].axis;
 }
 
 /// Whether ids are of a vocabulary; if not, a message.
-static bool checkIds(const TokenIds &ids, const Vocabulary &vocabulary,
+static bool checkIds(TokenSpan ids, const Vocabulary &vocabulary,
                      std::string &error) {
   for (size_t i = 0; i < ids.size(); ++i)
     if (ids[i] < 0 || ids[i] >= vocabulary.size()) {
@@ -63,63 +64,86 @@ static bool checkIds(const TokenIds &ids, const Vocabulary &vocabulary,
   return true;
 }
 
-/// Makes of a sentence what the search takes. False where there is nothing to
-/// search for: then the result is complete.
-bool Model::prepare(const SourceSentence &sentence,
-                    const DecodeOptions &options, SearchSentence &prepared,
-                    DecodeResult &result) const {
+bool Model::checkSource(TokenSpan ids, std::string &error) const {
+  if (const Vocabulary *vocabulary = sourceVocabulary())
+    return checkIds(ids, *vocabulary, error);
+  if (ids.empty())
+    return true;
+  error = "expected an empty sentence for " + quote(about->model) +
+          ", which has no encoder, but got " + std::to_string(ids.size()) +
+          " tokens";
+  return false;
+}
+
+SearchTarget Model::searchTarget() const {
+  const Vocabulary &vocabulary = about->targetVocabulary();
+  return {vocabulary.size(), about->target.start, vocabulary.marks().end,
+          about->alignment ? about->alignment->heads : 1};
+}
+
+/// The tokens that a hypothesis emits at most; empty and a message where that
+/// is too much.
+static std::optional<int64_t> findMaximumLength(const DecodeOptions &options,
+                                                size_t source,
+                                                std::string &error) {
   // Positions are int32, and vectors of tokens are made of this length.
   constexpr double longest = 1 << 30;
+  double length =
+      std::floor(options.maxLengthFactor * static_cast<double>(source)) +
+      static_cast<double>(options.maxLengthOffset);
+  if (length <= longest)
+    return static_cast<int64_t>(length);
+  error = "expected a maximum length of at most " + formatNumber(longest) +
+          ", but got " + formatNumber(length);
+  return std::nullopt;
+}
 
+/// Makes of a sentence what the search takes. False where there is nothing to
+/// search for: then the result is complete.
+bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
+                    SearchSentence &prepared, DecodeResult &result) const {
   auto fail = [&](const std::string &message) {
     result.failure = {ATTN_ERROR_INPUT, message};
     return false;
   };
   if (sentence.failure.failed()) {
-    result.failure = sentence.failure;
+    result.failure = std::move(sentence.failure);
     return false;
   }
   std::string error;
-  prepared.source = sentence.source;
-  if (const Vocabulary *vocabulary = sourceVocabulary()) {
-    if (!checkIds(sentence.source, *vocabulary, error))
-      return fail(error);
-    if (sentence.source.empty()) {
-      // R20: no model is run.
-      result.hypotheses.emplace_back().finished = true;
-      return false;
-    }
-    if (about.inputs[0].end)
-      prepared.source.push_back(vocabulary->marks().end);
-  } else if (!sentence.source.empty()) {
-    return fail("expected an empty sentence for " + quote(about.model) +
-                ", which has no encoder, but got " +
-                std::to_string(sentence.source.size()) + " tokens");
-  }
-
-  prepared.words = static_cast<int64_t>(sentence.source.size());
-  if (sentence.forced)
-    return prepareForced(*sentence.forced, prepared, error) || fail(error);
-  double length = std::floor(options.maxLengthFactor *
-                             static_cast<double>(sentence.source.size())) +
-                  static_cast<double>(options.maxLengthOffset);
-  if (!(length <= longest)) {
-    result.failure = {ATTN_ERROR_OPTION,
-                      "expected a maximum length of at most " +
-                          formatNumber(longest) + ", but got " +
-                          formatNumber(length)};
+  size_t length = sentence.source.size();
+  if (!checkSource(sentence.source, error))
+    return fail(error);
+  if (hasEncoder() && !length) {
+    // R20: no model is run.
+    result.hypotheses.emplace_back(result.hypotheses.get_allocator().resource())
+        .finished = true;
     return false;
   }
-  prepared.maxLength = static_cast<int64_t>(length);
+  prepared.source = std::move(sentence.source);
+  if (sourceEnd() >= 0)
+    prepared.source.push_back(sourceEnd());
 
-  const Vocabulary &target = about.targetVocabulary();
+  prepared.words = static_cast<int64_t>(length);
+  if (sentence.forced)
+    return prepareForced(std::move(*sentence.forced), prepared, error) ||
+           fail(error);
+  std::optional<int64_t> maximum = findMaximumLength(options, length, error);
+  if (!maximum) {
+    result.failure = {ATTN_ERROR_OPTION, error};
+    return false;
+  }
+  prepared.maxLength = *maximum;
+
+  const Vocabulary &target = about->targetVocabulary();
   if (!checkIds(sentence.prefix, target, error))
     return fail("prefix: " + error);
-  auto end = std::find(sentence.prefix.begin(), sentence.prefix.end(),
+  prepared.prefix = std::move(sentence.prefix);
+  auto end = std::find(prepared.prefix.begin(), prepared.prefix.end(),
                        target.marks().end);
   // It ends the hypothesis; what follows it is never emitted.
-  prepared.prefix.assign(sentence.prefix.begin(),
-                         end == sentence.prefix.end() ? end : end + 1);
+  if (end != prepared.prefix.end())
+    prepared.prefix.erase(end + 1, prepared.prefix.end());
   if (static_cast<int64_t>(prepared.prefix.size()) > prepared.maxLength)
     return fail("expected a prefix of at most " +
                 std::to_string(prepared.maxLength) +
@@ -129,9 +153,9 @@ bool Model::prepare(const SourceSentence &sentence,
 }
 
 /// The same for a target that is forced.
-bool Model::prepareForced(const TokenIds &forced, SearchSentence &prepared,
+bool Model::prepareForced(TokenIds forced, SearchSentence &prepared,
                           std::string &error) const {
-  const Vocabulary &target = about.targetVocabulary();
+  const Vocabulary &target = about->targetVocabulary();
   int32_t end = target.marks().end;
   if (!checkIds(forced, target, error))
     return false;
@@ -142,55 +166,232 @@ bool Model::prepareForced(const TokenIds &forced, SearchSentence &prepared,
             std::to_string(place - forced.begin() + 1);
     return false;
   }
-  prepared.forced = forced;
+  prepared.forced.emplace(std::move(forced));
   if (end >= 0)
     prepared.forced->push_back(end);
   return true;
 }
 
-std::vector<DecodeResult>
-Model::decode(const std::vector<SourceSentence> &sentences,
-              const DecodeOptions &options) const {
-  FloatingPointScope floatingPoint;
-  const Vocabulary &vocabulary = about.targetVocabulary();
-  SearchTarget target{vocabulary.size(), about.target.start,
-                      vocabulary.marks().end};
-  std::vector<DecodeResult> results(sentences.size());
-
-  std::vector<SearchSentence> batch;
-  std::vector<size_t> places;
-  auto run = [&](const std::vector<SearchSentence> &some,
-                 const size_t *somePlaces) {
-    std::vector<SearchResult> found;
-    std::string error;
-    bool done = search(*backend, target, some, options.search, found, error);
-    if (!done && some.size() > 1)
-      return false;
-    for (size_t i = 0; i < some.size(); ++i) {
-      DecodeResult &result = results[somePlaces[i]];
-      if (!done)
-        result.failure = {ATTN_ERROR_INPUT, error};
-      else if (!found[i].error.empty())
-        result.failure = {ATTN_ERROR_NUMERIC, std::move(found[i].error)};
-      else
-        result.hypotheses = std::move(found[i].hypotheses);
-    }
+bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
+                 bool withMemory, CallPlan &plan, Failure &failure) const {
+  // As many batches as threads, if there are that many sentences. All of this
+  // grows with the limits, so that less of them needs no more.
+  size_t threads = std::clamp<size_t>(options.workers.count, 1, Workers::most);
+  size_t each = limits.sentences / threads + (limits.sentences % threads != 0);
+  plan.batch = std::max<size_t>(std::min(options.batchSize, each), 1);
+  plan.workers = std::max<size_t>(std::min(threads, limits.sentences), 1);
+  if (!withMemory)
     return true;
-  };
-  auto flush = [&] {
-    // A backend fails as a whole. One by one, only those fail that must.
-    if (!batch.empty() && !run(batch, places.data()))
-      for (size_t i = 0; i < batch.size(); ++i)
-        run({batch[i]}, &places[i]);
-    batch.clear();
-    places.clear();
-  };
+
+  if (limits.sentences > INT32_MAX || limits.sourceLength >= INT32_MAX ||
+      limits.targetLength >= INT32_MAX) {
+    failure = {ATTN_ERROR_OPTION,
+               "expected limits of less than 2147483647 sentences and tokens"};
+    return false;
+  }
+  int64_t source =
+      static_cast<int64_t>(limits.sourceLength) + (sourceEnd() >= 0 ? 1 : 0);
+  SearchTarget target = searchTarget();
+  SearchLimits search;
+  search.vocabularySize = target.vocabularySize;
+  search.heads = target.heads;
+  search.forced = limits.forced;
+  if (about->alignment)
+    search.memoryPositions =
+        axisLength(about->axes, about->alignment->axis, source);
+  if (limits.forced) {
+    search.emitted =
+        static_cast<int64_t>(limits.targetLength) + (target.end >= 0 ? 1 : 0);
+  } else {
+    std::string error;
+    std::optional<int64_t> maximum =
+        findMaximumLength(options, limits.sourceLength, error);
+    if (!maximum) {
+      failure = {ATTN_ERROR_OPTION, error};
+      return false;
+    }
+    search.emitted = *maximum;
+  }
+  size_t rows = searchRows(options.search, limits.forced);
+  if (__builtin_mul_overflow(rows, plan.batch, &rows) || rows > INT32_MAX) {
+    failure = {ATTN_ERROR_OPTION,
+               "expected less than 2147483648 hypotheses in a batch"};
+    return false;
+  }
+  std::optional<size_t> decoding = backend->memoryBytes(
+      {static_cast<int64_t>(plan.batch), source, static_cast<int64_t>(rows)});
+  if (!decoding) {
+    failure = {ATTN_ERROR_UNSUPPORTED,
+               "expected a compiled model to work in a buffer"};
+    return false;
+  }
+
+  Layout work;
+  work.take<const SearchSentence *>(plan.batch);
+  work.take<SearchResult>(plan.batch);
+  work.takeBytes(searchBytes(options.search, search, plan.batch));
+  work.takeBytes(*decoding);
+  plan.workBytes = work.bytes();
+  Layout call;
+  call.take<SearchSentence>(limits.sentences);
+  call.take<size_t>(limits.sentences);
+  call.take<Arena>(plan.workers);
+  plan.callBytes = call.bytes();
+  plan.emitted = static_cast<size_t>(search.emitted);
+  plan.sentenceBytes = hypothesesBytes(options.search, search);
+  return true;
+}
+
+namespace {
+
+/// The batches of a call, which workers take as they get to them.
+class Batches final : public Workers::Tasks {
+public:
+  Batches(Backend &backend, const SearchTarget &target,
+          const DecodeOptions &options, size_t batch,
+          std::span<const SearchSentence> sentences,
+          std::span<const size_t> order, Arena *arenas, SharedMemory &memory,
+          std::span<DecodeResult> results)
+      : backend(backend), target(target), options(options), batch(batch),
+        sentences(sentences), order(order), arenas(arenas), memory(memory),
+        results(results) {}
+
+  size_t count() const {
+    return order.size() / batch + (order.size() % batch != 0);
+  }
+  void run(size_t worker) override;
+  /// False if the call was interrupted; throws what a worker failed with.
+  bool finish() {
+    if (exception)
+      std::rethrow_exception(exception);
+    return !interrupted;
+  }
+
+private:
+  SearchOutcome run(std::span<const size_t> places, Arena &arena);
+  void runAll(std::span<const size_t> places, Arena &arena);
+  void keep(SearchResult &found, DecodeResult &result) {
+    if (found.error.empty())
+      result.hypotheses = std::move(found.hypotheses);
+    else
+      result.failure = {ATTN_ERROR_NUMERIC, std::move(found.error)};
+  }
+
+  Backend &backend;
+  const SearchTarget &target;
+  const DecodeOptions &options;
+  size_t batch;
+  std::span<const SearchSentence> sentences;
+  std::span<const size_t> order;
+  Arena *arenas;
+  SharedMemory &memory;
+  std::span<DecodeResult> results;
+
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> stopped = false, interrupted = false;
+  std::mutex failing;
+  std::exception_ptr exception;
+};
+
+void Batches::run(size_t worker) {
+  FloatingPointScope floatingPoint;
+  try {
+    for (size_t i; !stopped && (i = next++) < count();) {
+      size_t from = i * batch;
+      runAll(order.subspan(from, std::min(batch, order.size() - from)),
+             arenas[worker]);
+      arenas[worker].release();
+    }
+  } catch (...) {
+    stopped = true;
+    std::lock_guard<std::mutex> lock(failing);
+    if (!exception)
+      exception = std::current_exception();
+  }
+}
+
+/// Decodes some sentences together.
+SearchOutcome Batches::run(std::span<const size_t> places, Arena &arena) {
+  std::pmr::vector<const SearchSentence *> some(&arena);
+  std::pmr::vector<SearchResult> found(&arena);
+  some.reserve(places.size());
+  found.reserve(places.size());
+  for (size_t place : places) {
+    some.push_back(&sentences[place]);
+    found.emplace_back(&memory);
+  }
+  std::string error;
+  SearchOutcome outcome = search(backend, target, some, options.search, arena,
+                                 options.interrupt, found, error);
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (outcome == SearchOutcome::Done)
+      keep(found[i], results[places[i]]);
+    else if (outcome == SearchOutcome::Failed && places.size() == 1)
+      results[places[i]].failure = {ATTN_ERROR_INPUT, error};
+  }
+  return outcome;
+}
+
+void Batches::runAll(std::span<const size_t> places, Arena &arena) {
+  SearchOutcome outcome = run(places, arena);
+  // A backend fails as a whole. One by one, only those fail that must.
+  if (outcome == SearchOutcome::Failed && places.size() > 1)
+    for (size_t i = 0;
+         i < places.size() && outcome != SearchOutcome::Interrupted; ++i) {
+      arena.release();
+      outcome = run(places.subspan(i, 1), arena);
+    }
+  if (outcome == SearchOutcome::Interrupted)
+    interrupted = stopped = true;
+}
+
+/// Arenas for workers, in the memory of a call.
+class WorkerArenas {
+public:
+  WorkerArenas(const CallPlan &plan, const CallMemory &memory)
+      : arenas(Layout(memory.call).take<Arena>(plan.workers)) {
+    for (; count < plan.workers; ++count)
+      if (memory.work)
+        new (arenas + count)
+            Arena(memory.work + count * plan.workBytes, plan.workBytes);
+      else
+        new (arenas + count) Arena();
+  }
+  ~WorkerArenas() {
+    while (count)
+      arenas[--count].~Arena();
+  }
+  WorkerArenas(const WorkerArenas &) = delete;
+
+  Arena *get() const { return arenas; }
+
+private:
+  Arena *arenas;
+  size_t count = 0;
+};
+
+} // namespace
+
+bool Model::decode(std::span<SourceSentence> sentences,
+                   const DecodeOptions &options, const CallPlan &plan,
+                   const CallMemory &memory,
+                   std::span<DecodeResult> results) const {
+  FloatingPointScope floatingPoint;
+  std::pmr::vector<SearchSentence> prepared(&memory.call);
+  std::pmr::vector<size_t> order(&memory.call);
+  prepared.reserve(sentences.size());
+  order.reserve(sentences.size());
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    SearchSentence &sentence = prepared.emplace_back(SearchSentence{
+        TokenIds(&memory.call), 0, std::nullopt, TokenIds(&memory.call), 0,
+        sentences[i].number.value_or(i)});
+    if (prepare(sentences[i], options, sentence, results[i]))
+      order.push_back(i);
+  }
   // Sentences of similar length waste little on padding, and the long ones
   // come first.
-  std::vector<size_t> order(sentences.size());
-  std::iota(order.begin(), order.end(), size_t(0));
   auto length = [&](size_t i) {
-    const SourceSentence &sentence = sentences[i];
+    const SearchSentence &sentence = prepared[i];
     return std::pair(sentence.source.size(), sentence.forced
                                                  ? sentence.forced->size()
                                                  : sentence.prefix.size());
@@ -199,17 +400,33 @@ Model::decode(const std::vector<SourceSentence> &sentences,
     auto x = length(a), y = length(b);
     return x != y ? x > y : a < b;
   });
-  for (size_t i : order) {
-    SearchSentence prepared;
-    prepared.number = sentences[i].number.value_or(i);
-    if (!prepare(sentences[i], options, prepared, results[i]))
-      continue;
-    batch.push_back(std::move(prepared));
-    places.push_back(i);
-    if (batch.size() == options.batchSize)
-      flush();
-  }
-  flush();
+
+  SearchTarget target = searchTarget();
+  WorkerArenas arenas(plan, memory);
+  Batches batches(*backend, target, options, plan.batch, prepared, order,
+                  arenas.get(), memory.results, results);
+  if (!order.empty())
+    options.workers.run(std::min(plan.workers, batches.count()), batches);
+  return batches.finish();
+}
+
+std::vector<DecodeResult> Model::decode(std::vector<SourceSentence> sentences,
+                                        const DecodeOptions &options) const {
+  std::vector<DecodeResult> results(sentences.size());
+  CallLimits limits;
+  limits.sentences = sentences.size();
+  CallPlan divided;
+  Failure failure;
+  plan(options, limits, /*withMemory=*/false, divided, failure);
+  Arena call;
+  SharedMemory heap(*std::pmr::new_delete_resource());
+  std::vector<DecodeResult> found;
+  for (size_t i = 0; i < sentences.size(); ++i)
+    found.emplace_back(&heap);
+  decode(sentences, options, divided, {call, heap}, found);
+  // What is returned has nothing of the memory that ends here.
+  for (size_t i = 0; i < sentences.size(); ++i)
+    results[i] = found[i];
   return results;
 }
 

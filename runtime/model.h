@@ -12,6 +12,7 @@
 #include "runtime/backend.h"
 #include "runtime/description.h"
 #include "runtime/search.h"
+#include "runtime/workers.h"
 
 #include <memory>
 #include <optional>
@@ -32,6 +33,10 @@ struct Failure {
 /// target, both without end tokens; or of a prefix of the target, which an end
 /// token ends. A sentence that failed already keeps its failure.
 struct SourceSentence {
+  explicit SourceSentence(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : source(memory), prefix(memory) {}
+
   TokenIds source;
   std::optional<TokenIds> forced;
   TokenIds prefix;
@@ -42,15 +47,52 @@ struct SourceSentence {
 };
 
 struct DecodeOptions {
+  DecodeOptions() = default;
+  explicit DecodeOptions(std::pmr::memory_resource *memory) : search(memory) {}
+
   SearchOptions search;
   double maxLengthFactor = 2;
   int64_t maxLengthOffset = 10;
   size_t batchSize = 32;
+  Workers workers;
+  Interrupt *interrupt = nullptr; ///< May be null; asked by each worker.
 };
 
 struct DecodeResult {
+  explicit DecodeResult(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : hypotheses(memory) {}
+
   Failure failure;
-  std::vector<Hypothesis> hypotheses;
+  std::pmr::vector<Hypothesis> hypotheses;
+};
+
+/// What a call of `decode` is given at most.
+struct CallLimits {
+  size_t sentences = 1;
+  size_t sourceLength = 0; ///< Tokens, without an end token.
+  size_t targetLength = 0; ///< of forced targets and of prefixes.
+  bool forced = false;
+};
+
+/// How a call of `decode` is divided, and the memory that it takes.
+struct CallPlan {
+  size_t batch = 1;     ///< Sentences that are computed together at most.
+  size_t workers = 1;   ///< Tasks that run at once.
+  size_t emitted = 0;   ///< Tokens of a hypothesis at most.
+  size_t workBytes = 0; ///< Of each worker's arena.
+  /// What the call takes of its own arena, and what each sentence does.
+  size_t callBytes = 0, sentenceBytes = 0;
+};
+
+/// Where a call of `decode` works.
+struct CallMemory {
+  /// Outlives the results.
+  Arena &call;
+  /// The same, for several threads; results are made in it.
+  SharedMemory &results;
+  /// Where workers work, `workBytes` for each; null: on the heap.
+  char *work = nullptr;
 };
 
 /// A description and a backend that computes what is described. Thread-safe.
@@ -61,29 +103,55 @@ public:
                                        std::unique_ptr<Backend> backend,
                                        Failure &failure);
 
-  const Description &description() const { return about; }
-  bool hasEncoder() const { return !about.inputs.empty(); }
+  const Description &description() const { return *about; }
+  /// The same, for those who outlive the model.
+  std::shared_ptr<const Description> sharedDescription() const { return about; }
+  bool hasEncoder() const { return !about->inputs.empty(); }
   /// Null where the model has no encoder.
   const Vocabulary *sourceVocabulary() const;
+  /// The token that the model adds to each source, -1 if there is none.
+  int32_t sourceEnd() const {
+    return hasEncoder() && about->inputs[0].end
+               ? sourceVocabulary()->marks().end
+               : -1;
+  }
+  Backend &decoder() const { return *backend; }
+
+  /// Whether a source's tokens, without an end token, are of its vocabulary; if
+  /// not, a message.
+  bool checkSource(TokenSpan ids, std::string &error) const;
 
   /// Whether the memory positions of the alignment are the source's tokens. An
   /// encoder that shortens sequences has others.
   bool alignsWords() const;
 
-  /// Decodes sentences, `batchSize` of similar length at a time. The result of
-  /// a sentence does not depend on the others; results stand in the order of
-  /// the sentences.
-  std::vector<DecodeResult> decode(const std::vector<SourceSentence> &sentences,
+  /// Divides a call. `plan` has the memory too if `withMemory`: then it throws
+  /// std::bad_alloc where that is more than can be, and is false, with a
+  /// failure, where it cannot be known.
+  bool plan(const DecodeOptions &options, const CallLimits &limits,
+            bool withMemory, CallPlan &plan, Failure &failure) const;
+
+  /// Decodes sentences, some of similar length at a time. The result of a
+  /// sentence does not depend on the others; results stand in the order of the
+  /// sentences, which are used up. False if `options.interrupt` says so. The
+  /// plan is that of these options and of limits that hold.
+  bool decode(std::span<SourceSentence> sentences, const DecodeOptions &options,
+              const CallPlan &plan, const CallMemory &memory,
+              std::span<DecodeResult> results) const;
+
+  /// The same, on the heap.
+  std::vector<DecodeResult> decode(std::vector<SourceSentence> sentences,
                                    const DecodeOptions &options) const;
 
 private:
   Model() = default;
-  bool prepare(const SourceSentence &sentence, const DecodeOptions &options,
+  bool prepare(SourceSentence &sentence, const DecodeOptions &options,
                SearchSentence &prepared, DecodeResult &result) const;
-  bool prepareForced(const TokenIds &forced, SearchSentence &prepared,
+  bool prepareForced(TokenIds forced, SearchSentence &prepared,
                      std::string &error) const;
+  SearchTarget searchTarget() const;
 
-  Description about;
+  std::shared_ptr<const Description> about;
   std::unique_ptr<Backend> backend;
 };
 

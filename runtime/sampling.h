@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace attn {
@@ -40,6 +41,17 @@ struct Sampling {
 /// Draws tokens. Reused from row to row, it allocates nothing.
 class Sampler {
 public:
+  explicit Sampler(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : heap(memory), tokens(memory), cumulative(memory) {}
+
+  /// Makes room for a vocabulary.
+  void reserve(size_t size) {
+    heap.reserve(size);
+    tokens.reserve(size);
+    cumulative.reserve(size);
+  }
+
   /// Takes the logits of a row, which have no NaN and no +inf. False where no
   /// token is possible.
   bool prepare(const Sampling &sampling, const float *logits, int64_t size);
@@ -47,9 +59,9 @@ public:
   int32_t draw(double uniform) const;
 
 private:
-  std::vector<int32_t> heap;
-  std::vector<int32_t> tokens;    ///< That can be drawn.
-  std::vector<double> cumulative; ///< Sums of their weights up to each.
+  std::pmr::vector<int32_t> heap;
+  std::pmr::vector<int32_t> tokens;    ///< That can be drawn.
+  std::pmr::vector<double> cumulative; ///< Sums of their weights up to each.
 };
 
 } // namespace attn

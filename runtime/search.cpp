@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 
@@ -24,8 +25,76 @@ struct Live {
   double total = 0;
 };
 
+/// How much of everything a sentence or a batch has at most.
+struct Capacity {
+  size_t most;      ///< Live hypotheses, and kept ones.
+  size_t wanted;    ///< Continuations that are looked for.
+  size_t memory;    ///< Memory positions.
+  size_t emitted;   ///< Tokens of a hypothesis.
+  size_t nodes;     ///< Tokens of all hypotheses.
+  size_t alignment; ///< Numbers of all their alignments.
+  size_t coverage;  ///< Sums of the live ones.
+  size_t logits;    ///< That constraints change.
+  size_t samples;   ///< Tokens that can be drawn.
+
+  Capacity(const SearchOptions &options, const SearchLimits &limits);
+};
+
+size_t multiply(std::initializer_list<size_t> factors) {
+  size_t product = 1;
+  for (size_t factor : factors)
+    if (__builtin_mul_overflow(product, factor, &product))
+      throwOutOfMemory();
+  return product;
+}
+
+bool needsWeights(const SearchOptions &options) {
+  return options.scoring.coverage > 0 || options.wantAttended ||
+         (options.wantAlignment && options.alignmentHead == averageOfHeads);
+}
+
+size_t alignedHeads(const SearchOptions &options, int64_t heads) {
+  return options.alignmentHead == allHeads ? static_cast<size_t>(heads) : 1;
+}
+
+Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
+  bool samples = options.sampling.enabled && !limits.forced;
+  most = searchRows(options, limits.forced);
+  wanted = most == 1 || samples ? most : 2 * most;
+  memory = static_cast<size_t>(limits.memoryPositions);
+  emitted = static_cast<size_t>(limits.emitted);
+  nodes = multiply({emitted, wanted});
+  alignment = options.wantAlignment
+                  ? multiply({emitted, most, memory,
+                              alignedHeads(options, limits.heads)})
+                  : 0;
+  coverage = options.scoring.coverage > 0 ? multiply({most, memory}) : 0;
+  // Whatever the constraints: a plan does not depend on them.
+  logits = static_cast<size_t>(limits.vocabularySize);
+  this->samples = samples ? static_cast<size_t>(limits.vocabularySize) : 0;
+}
+
 /// What one step of one sentence needs and the next one does not.
 struct Scratch {
+  explicit Scratch(std::pmr::memory_resource *memory)
+      : logits(memory), history(memory), best(memory), sampler(memory),
+        next(memory), rows(memory), weights(memory), coverage(memory),
+        live(memory) {}
+
+  void reserve(const Capacity &capacity, bool weighs) {
+    logits.reserve(capacity.logits);
+    history.reserve(capacity.emitted);
+    best.reserve(capacity.wanted);
+    sampler.reserve(capacity.samples);
+    next.reserve(capacity.wanted);
+    rows.reserve(capacity.most);
+    weights.reserve(weighs ? multiply({capacity.most, capacity.memory}) : 0);
+    coverage.reserve(capacity.coverage);
+    live.reserve(capacity.most);
+  }
+  /// The bytes of these.
+  static void count(const Capacity &capacity, bool weighs, Layout &layout);
+
   /// What is known of a row that is continued, or nothing yet.
   struct Row {
     bool known = false;
@@ -33,16 +102,30 @@ struct Scratch {
     int32_t attended = -1;
   };
 
-  std::vector<float> logits;    ///< [vocabulary] As constraints leave them.
-  std::vector<int32_t> history; ///< Tokens of one hypothesis.
+  std::pmr::vector<float> logits; ///< [vocabulary] As constraints leave them.
+  TokenIds history;               ///< Tokens, or nodes, of one hypothesis.
   BestContinuations best;
   Sampler sampler;
-  std::vector<Continuation> next;
-  std::vector<Row> rows;        ///< By beam.
-  std::vector<float> weights;   ///< [beam, memory] Averaged over heads.
-  std::vector<double> coverage; ///< [beam, memory] Of the next step.
-  std::vector<Live> live;       ///< Of the next step.
+  std::pmr::vector<Continuation> next;
+  std::pmr::vector<Row> rows;        ///< By beam.
+  std::pmr::vector<float> weights;   ///< [beam, memory] Averaged over heads.
+  std::pmr::vector<double> coverage; ///< [beam, memory] Of the next step.
+  std::pmr::vector<Live> live;       ///< Of the next step.
 };
+
+void Scratch::count(const Capacity &capacity, bool weighs, Layout &layout) {
+  layout.take<float>(capacity.logits);
+  layout.take<int32_t>(capacity.emitted);
+  layout.take<Continuation>(capacity.wanted);
+  layout.take<int32_t>(capacity.samples);
+  layout.take<int32_t>(capacity.samples);
+  layout.take<double>(capacity.samples);
+  layout.take<Continuation>(capacity.wanted);
+  layout.take<Row>(capacity.most);
+  layout.take<float>(weighs ? multiply({capacity.most, capacity.memory}) : 0);
+  layout.take<double>(capacity.coverage);
+  layout.take<Live>(capacity.most);
+}
 
 /// The search of one sentence. It is fed the rows of its live hypotheses and
 /// knows nothing of other sentences.
@@ -50,20 +133,30 @@ class SentenceSearch {
 public:
   SentenceSearch(const SearchSentence &sentence, const SearchTarget &target,
                  const SearchOptions &options, Scratch &scratch,
-                 int64_t memoryPositions)
+                 int64_t memoryPositions, std::pmr::memory_resource *memory,
+                 const Capacity *capacity)
       : sentence(sentence), target(target), options(options), scratch(scratch),
         forced(sentence.forced ? *sentence.forced : sentence.prefix),
         limit(sentence.forced ? static_cast<int64_t>(sentence.forced->size())
                               : sentence.maxLength),
         memoryPositions(memoryPositions),
-        most(options.sampling.enabled ? options.nbest : options.beam), live(1) {
+        beamWidth(sentence.forced ? 1 : options.beam),
+        samples(options.sampling.enabled && !sentence.forced),
+        most(searchRows(options, sentence.forced.has_value())), live(memory),
+        coverage(memory), nodes(memory), alignments(memory), kept(memory) {
+    if (capacity)
+      reserve(*capacity);
+    live.emplace_back();
     if (options.scoring.coverage > 0)
       coverage.resize(static_cast<size_t>(memoryPositions));
     if (limit == 0)
       endLive();
   }
 
-  const std::vector<Live> &liveHypotheses() const { return live; }
+  /// The bytes of what `reserve` makes room for.
+  static void count(const Capacity &capacity, Layout &layout);
+
+  const std::pmr::vector<Live> &liveHypotheses() const { return live; }
   int32_t lastToken(const Live &hypothesis) const {
     return hypothesis.node < 0 ? target.start : nodes[hypothesis.node].token;
   }
@@ -73,9 +166,18 @@ public:
   /// `firstRow` on.
   void advance(const StepResult &step, int64_t firstRow);
 
-  SearchResult finish();
+  /// Fills a result, in its own memory.
+  void finish(SearchResult &result);
 
 private:
+  void reserve(const Capacity &capacity) {
+    live.reserve(capacity.most);
+    coverage.reserve(capacity.coverage);
+    nodes.reserve(capacity.nodes);
+    alignments.reserve(capacity.alignment);
+    kept.reserve(capacity.most + 1);
+  }
+
   /// A token of a hypothesis; the tokens before it follow the parents.
   struct Node {
     int32_t parent;
@@ -100,11 +202,6 @@ private:
                           int32_t beam);
   void averageHeads(const float *weights, int64_t heads, float *result) const;
   int32_t addNode(const Continuation &next, const Scratch::Row &row);
-  bool needWeights() const {
-    return options.scoring.coverage > 0 || options.wantAttended ||
-           (options.wantAlignment && options.alignmentHead == averageOfHeads);
-  }
-
   /// Keeps a hypothesis whose coverage is that of beam `beam`, and `last`.
   void keep(int32_t node, double total, int64_t length, bool finished,
             size_t beam, const float *last, int32_t sample);
@@ -127,13 +224,15 @@ private:
   const TokenIds &forced; ///< Tokens that are not searched for.
   int64_t limit;          ///< Tokens that a hypothesis emits at most.
   int64_t memoryPositions;
-  size_t most; ///< Hypotheses that are kept at most.
+  size_t beamWidth;
+  bool samples; ///< Instead of searching.
+  size_t most;  ///< Hypotheses that are kept at most.
 
   int64_t emitted = 0; ///< Tokens of each live hypothesis.
-  std::vector<Live> live;
-  std::vector<double> coverage; ///< [beam, memory] Sums of weights.
-  std::vector<Node> nodes;
-  std::vector<float> alignments; ///< [rows, memory, heads]
+  std::pmr::vector<Live> live;
+  std::pmr::vector<double> coverage; ///< [beam, memory] Sums of weights.
+  std::pmr::vector<Node> nodes;
+  std::pmr::vector<float> alignments; ///< [rows, memory, heads]
   int64_t alignmentRows = 0;
   int64_t heads = 1; ///< Of an alignment.
   std::string error;
@@ -146,10 +245,19 @@ private:
     double score;
     bool finished;
   };
-  std::vector<Kept> kept; ///< The best `most`, in order.
-  size_t ended = 0;       ///< Hypotheses that were ever kept.
-  bool topEnded = false;  ///< Whether the best continuation ever was an end.
+  std::pmr::vector<Kept> kept; ///< The best `most`, in order.
+  size_t ended = 0;            ///< Hypotheses that were ever kept.
+  bool topEnded = false; ///< Whether the best continuation ever was an end.
 };
+
+void SentenceSearch::count(const Capacity &capacity, Layout &layout) {
+  layout.take<SentenceSearch>(1);
+  layout.take<Live>(capacity.most);
+  layout.take<double>(capacity.coverage);
+  layout.take<Node>(capacity.nodes);
+  layout.take<float>(capacity.alignment);
+  layout.take<Kept>(capacity.most + 1);
+}
 
 int32_t SentenceSearch::addNode(const Continuation &next,
                                 const Scratch::Row &row) {
@@ -169,7 +277,6 @@ void SentenceSearch::keep(int32_t node, double total, int64_t length,
         memoryPositions);
   ++ended;
   // Behind its equals: the earlier wins.
-  bool samples = options.sampling.enabled;
   auto place = std::upper_bound(
       kept.begin(), kept.end(), entry, [&](const Kept &a, const Kept &b) {
         return samples ? a.sample < b.sample : a.score > b.score;
@@ -219,7 +326,7 @@ const Scratch::Row &SentenceSearch::row(const StepResult &step,
   const float *weights =
       step.weights + (firstRow + beam) * step.memoryPositions * step.heads;
   float *average = nullptr;
-  if (needWeights()) {
+  if (needsWeights(options)) {
     average = scratch.weights.data() + beam * memoryPositions;
     averageHeads(weights, step.heads, average);
   }
@@ -248,7 +355,7 @@ const Scratch::Row &SentenceSearch::row(const StepResult &step,
 const float *SentenceSearch::constrain(const Live &hypothesis,
                                        const float *logits) {
   const Constraints &constraints = options.constraints;
-  std::vector<int32_t> &history = scratch.history;
+  TokenIds &history = scratch.history;
   if (constraints.needHistory()) {
     history.resize(static_cast<size_t>(emitted));
     int32_t node = hypothesis.node;
@@ -291,10 +398,10 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
   bool isForced = emitted < static_cast<int64_t>(forced.size());
   bool mustEnd = !isForced && options.endAtMaximum && target.end >= 0 &&
                  emitted + 1 == limit;
-  bool searches = !isForced && !mustEnd && !options.sampling.enabled;
+  bool searches = !isForced && !mustEnd && !samples;
   // Greedy decoding takes the best and nothing else, an end token included.
-  size_t wanted = options.beam == 1                  ? 1
-                  : options.refill == Refill::Always ? 2 * options.beam
+  size_t wanted = beamWidth == 1                     ? 1
+                  : options.refill == Refill::Always ? 2 * beamWidth
                                                      : width;
   scratch.next.clear();
   scratch.best.reset(wanted);
@@ -324,7 +431,7 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
       else
         scratch.next.push_back({live[beam].total + logprob, logprob,
                                 static_cast<int32_t>(beam), token});
-    } else if (options.sampling.enabled) {
+    } else if (samples) {
       drawSamples(beam, logits, logSum);
     } else if (!scratch.best.offer(static_cast<int32_t>(beam), live[beam].total,
                                    logits, target.vocabularySize, logSum)) {
@@ -337,7 +444,6 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
 }
 
 void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
-  bool samples = options.sampling.enabled;
   bool isForced = emitted < static_cast<int64_t>(forced.size());
   bool fork = samples && emitted == static_cast<int64_t>(forced.size());
   size_t width = most;
@@ -346,11 +452,11 @@ void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
   if (!findContinuations(step, firstRow, width))
     return;
 
-  const std::vector<Continuation> &next = scratch.next;
+  const std::pmr::vector<Continuation> &next = scratch.next;
   size_t memory = static_cast<size_t>(memoryPositions);
   bool covers = options.scoring.coverage > 0;
   scratch.rows.assign(live.size(), Scratch::Row());
-  if (needWeights())
+  if (needsWeights(options))
     scratch.weights.assign(live.size() * memory, 0.0f);
   if (covers)
     scratch.coverage.resize(std::min(width, next.size()) * memory);
@@ -384,24 +490,28 @@ void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
   // Greedy decoding ended with its end token above: nothing was continued.
   if (emitted >= limit)
     endLive();
-  else if (!isForced && !samples && options.beam > 1 && canStop())
+  else if (!isForced && !samples && beamWidth > 1 && canStop())
     live.clear();
 }
 
-SearchResult SentenceSearch::finish() {
-  SearchResult result;
+void SentenceSearch::finish(SearchResult &result) {
   result.error = std::move(error);
   if (!result.error.empty())
-    return result;
+    return;
   size_t rowSize = static_cast<size_t>(memoryPositions * heads);
-  for (const Kept &entry : kept) {
-    if (result.hypotheses.size() == options.nbest)
-      break;
-    std::vector<int32_t> path;
+  size_t count =
+      std::min(kept.size(), sentence.forced ? size_t(1) : options.nbest);
+  std::pmr::memory_resource *memory =
+      result.hypotheses.get_allocator().resource();
+  result.hypotheses.reserve(count);
+  TokenIds &path = scratch.history;
+  for (size_t rank = 0; rank < count; ++rank) {
+    const Kept &entry = kept[rank];
+    path.clear();
     for (int32_t node = entry.node; node >= 0; node = nodes[node].parent)
       path.push_back(node);
     std::reverse(path.begin(), path.end());
-    Hypothesis &hypothesis = result.hypotheses.emplace_back();
+    Hypothesis &hypothesis = result.hypotheses.emplace_back(memory);
     hypothesis.logprob = entry.total;
     hypothesis.score = entry.score;
     hypothesis.finished = entry.finished;
@@ -409,90 +519,185 @@ SearchResult SentenceSearch::finish() {
       hypothesis.memoryPositions = memoryPositions;
       hypothesis.heads = heads;
     }
+    hypothesis.tokens.reserve(path.size());
+    hypothesis.wordLogprobs.reserve(path.size());
+    if (options.wantAttended)
+      hypothesis.attended.reserve(path.size());
+    if (alignmentRows)
+      hypothesis.alignment.reserve(path.size() * rowSize);
     for (int32_t node : path) {
       hypothesis.tokens.push_back(nodes[node].token);
       hypothesis.wordLogprobs.push_back(nodes[node].logprob);
       if (options.wantAttended)
         hypothesis.attended.push_back(nodes[node].attended);
       if (nodes[node].alignment >= 0) {
-        auto row = alignments.begin() +
-                   static_cast<long>(
-                       static_cast<size_t>(nodes[node].alignment) * rowSize);
+        const float *row = alignments.data() +
+                           static_cast<size_t>(nodes[node].alignment) * rowSize;
         hypothesis.alignment.insert(hypothesis.alignment.end(), row,
-                                    row + static_cast<long>(rowSize));
+                                    row + rowSize);
       }
     }
   }
-  return result;
 }
+
+/// What a batch has besides its sentences' searches.
+struct Batch {
+  explicit Batch(std::pmr::memory_resource *memory)
+      : scratch(memory), sources(memory), searches(memory), firstRows(memory),
+        tokens(memory), positions(memory), owners(memory), parents(memory) {}
+
+  void reserve(size_t sentences, size_t rows) {
+    sources.reserve(sentences);
+    searches.reserve(sentences);
+    firstRows.reserve(sentences);
+    for (auto *numbers : {&tokens, &positions, &owners, &parents})
+      numbers->reserve(rows);
+  }
+  static void count(size_t sentences, size_t rows, Layout &layout) {
+    layout.take<TokenSpan>(sentences);
+    // The searches themselves are counted with what each of them has.
+    layout.take<int64_t>(sentences);
+    for (int i = 0; i < 4; ++i)
+      layout.take<int32_t>(rows);
+  }
+
+  Scratch scratch;
+  std::pmr::vector<TokenSpan> sources;
+  std::pmr::vector<SentenceSearch> searches;
+  /// Rows of the step before, by sentence: parents refer to them.
+  std::pmr::vector<int64_t> firstRows;
+  std::pmr::vector<int32_t> tokens, positions, owners, parents;
+};
 
 } // namespace
 
-bool search(Backend &backend, const SearchTarget &target,
-            const std::vector<SearchSentence> &sentences,
-            const SearchOptions &options, std::vector<SearchResult> &results,
-            std::string &error) {
-  results.clear();
+size_t searchRows(const SearchOptions &options, bool forced) {
+  if (forced)
+    return 1;
+  return options.sampling.enabled ? options.nbest : options.beam;
+}
+
+size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
+                   size_t sentences) {
+  Capacity capacity(options, limits);
+  Layout one, batch;
+  SentenceSearch::count(capacity, one);
+  Scratch::count(capacity, needsWeights(options), batch);
+  Batch::count(sentences, multiply({capacity.most, sentences}), batch);
+  batch.takeBytes(multiply({one.bytes(), sentences}));
+  return batch.bytes();
+}
+
+size_t hypothesesBytes(const SearchOptions &options,
+                       const SearchLimits &limits) {
+  Capacity capacity(options, limits);
+  size_t count = limits.forced ? 1 : options.nbest;
+  Layout one, all;
+  one.take<int32_t>(capacity.emitted);
+  one.take<double>(capacity.emitted);
+  if (options.wantAttended)
+    one.take<int32_t>(capacity.emitted);
+  if (options.wantAlignment)
+    one.take<float>(multiply({capacity.emitted, capacity.memory,
+                              alignedHeads(options, limits.heads)}));
+  all.take<Hypothesis>(count);
+  all.takeBytes(multiply({one.bytes(), count}));
+  return all.bytes();
+}
+
+SearchOutcome search(Backend &backend, const SearchTarget &target,
+                     std::span<const SearchSentence *const> sentences,
+                     const SearchOptions &options, Arena &memory,
+                     Interrupt *interrupt, std::span<SearchResult> results,
+                     std::string &error) {
   if (sentences.empty())
-    return true;
-  std::vector<TokenIds> sources;
-  sources.reserve(sentences.size());
-  for (const SearchSentence &sentence : sentences)
-    sources.push_back(sentence.source);
-  std::unique_ptr<Decoding> decoding = backend.encode(sources, error);
+    return SearchOutcome::Done;
+  // What grows is better off where it can be given back.
+  bool bounded = memory.isBounded();
+  std::pmr::memory_resource *resource =
+      bounded ? &memory : std::pmr::new_delete_resource();
+  Batch batch(resource);
+  size_t rows = sentences.size();
+  if (bounded) {
+    rows = 0;
+    for (const SearchSentence *sentence : sentences)
+      rows += searchRows(options, sentence->forced.has_value());
+  }
+  batch.reserve(sentences.size(), rows);
+  for (const SearchSentence *sentence : sentences)
+    batch.sources.push_back(sentence->source);
+  if (interrupt && interrupt->raised())
+    return SearchOutcome::Interrupted;
+  DecodingPtr decoding =
+      backend.encode(batch.sources, static_cast<int64_t>(rows), memory, error);
   if (!decoding)
-    return false;
+    return SearchOutcome::Failed;
 
-  // Forced decoding has one hypothesis, whatever the beam.
-  SearchOptions single = options;
-  single.beam = single.nbest = 1;
-  single.sampling.enabled = false;
-  Scratch scratch;
-  std::vector<SentenceSearch> searches;
-  searches.reserve(sentences.size());
+  std::optional<Capacity> capacity;
+  if (bounded) {
+    // Sentences lend each other what they have, so all have the same.
+    SearchLimits limits;
+    limits.vocabularySize = target.vocabularySize;
+    limits.heads = target.heads;
+    limits.forced = sentences[0]->forced.has_value();
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      limits.emitted =
+          std::max(limits.emitted,
+                   sentences[i]->forced
+                       ? static_cast<int64_t>(sentences[i]->forced->size())
+                       : sentences[i]->maxLength);
+      limits.memoryPositions =
+          std::max(limits.memoryPositions,
+                   decoding->memoryLength(static_cast<int64_t>(i)));
+    }
+    capacity.emplace(options, limits);
+    batch.scratch.reserve(*capacity, needsWeights(options));
+  }
+  std::pmr::vector<SentenceSearch> &searches = batch.searches;
   for (size_t i = 0; i < sentences.size(); ++i)
-    searches.emplace_back(sentences[i], target,
-                          sentences[i].forced ? single : options, scratch,
-                          decoding->memoryLength(static_cast<int64_t>(i)));
+    searches.emplace_back(*sentences[i], target, options, batch.scratch,
+                          decoding->memoryLength(static_cast<int64_t>(i)),
+                          resource, capacity ? &*capacity : nullptr);
 
-  // Rows of the step before, by sentence: parents refer to them.
-  std::vector<int64_t> firstRows(sentences.size());
-  std::vector<int32_t> tokens, positions, owners, parents;
+  batch.firstRows.resize(sentences.size());
   for (bool first = true;; first = false) {
-    tokens.clear();
-    positions.clear();
-    owners.clear();
-    parents.clear();
+    batch.tokens.clear();
+    batch.positions.clear();
+    batch.owners.clear();
+    batch.parents.clear();
     for (size_t i = 0; i < searches.size(); ++i) {
-      int64_t before = firstRows[i];
-      firstRows[i] = static_cast<int64_t>(tokens.size());
-      for (const auto &hypothesis : searches[i].liveHypotheses()) {
-        tokens.push_back(searches[i].lastToken(hypothesis));
-        positions.push_back(static_cast<int32_t>(searches[i].emittedTokens()));
-        owners.push_back(static_cast<int32_t>(i));
-        parents.push_back(first ? static_cast<int32_t>(i)
-                                : static_cast<int32_t>(before) +
-                                      hypothesis.parent);
+      int64_t before = batch.firstRows[i];
+      batch.firstRows[i] = static_cast<int64_t>(batch.tokens.size());
+      for (const Live &hypothesis : searches[i].liveHypotheses()) {
+        batch.tokens.push_back(searches[i].lastToken(hypothesis));
+        batch.positions.push_back(
+            static_cast<int32_t>(searches[i].emittedTokens()));
+        batch.owners.push_back(static_cast<int32_t>(i));
+        batch.parents.push_back(first ? static_cast<int32_t>(i)
+                                      : static_cast<int32_t>(before) +
+                                            hypothesis.parent);
       }
     }
-    if (tokens.empty())
+    if (batch.tokens.empty())
       break;
+    if (!first && interrupt && interrupt->raised())
+      return SearchOutcome::Interrupted;
     StepRequest request;
-    request.rows = static_cast<int64_t>(tokens.size());
-    request.tokens = tokens.data();
-    request.positions = positions.data();
-    request.sentences = owners.data();
-    request.parents = parents.data();
+    request.rows = static_cast<int64_t>(batch.tokens.size());
+    request.tokens = batch.tokens.data();
+    request.positions = batch.positions.data();
+    request.sentences = batch.owners.data();
+    request.parents = batch.parents.data();
     StepResult step;
     if (!decoding->step(request, step, error))
-      return false;
+      return SearchOutcome::Failed;
     for (size_t i = 0; i < searches.size(); ++i)
       if (!searches[i].liveHypotheses().empty())
-        searches[i].advance(step, firstRows[i]);
+        searches[i].advance(step, batch.firstRows[i]);
   }
-  for (SentenceSearch &one : searches)
-    results.push_back(one.finish());
-  return true;
+  for (size_t i = 0; i < searches.size(); ++i)
+    searches[i].finish(results[i]);
+  return SearchOutcome::Done;
 }
 
 } // namespace attn

@@ -52,6 +52,10 @@ enum class Refill {
 constexpr int32_t averageOfHeads = -1, allHeads = -2;
 
 struct SearchOptions {
+  SearchOptions() = default;
+  explicit SearchOptions(std::pmr::memory_resource *memory)
+      : constraints(memory) {}
+
   size_t beam = 1;
   /// Hypotheses to return, or samples.
   size_t nbest = 1;
@@ -77,6 +81,7 @@ struct SearchTarget {
   int64_t vocabularySize = 0;
   int32_t start = -1; ///< What precedes the first token; -1: a zero vector.
   int32_t end = -1;   ///< -1: nothing ends a hypothesis but its length.
+  int64_t heads = 1;  ///< Of the alignment.
 };
 
 struct SearchSentence {
@@ -96,32 +101,80 @@ struct SearchSentence {
 };
 
 struct Hypothesis {
+  explicit Hypothesis(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : tokens(memory), wordLogprobs(memory), alignment(memory),
+        attended(memory) {}
+
   TokenIds tokens; ///< What was emitted, an end token included.
-  std::vector<double> wordLogprobs;
+  std::pmr::vector<double> wordLogprobs;
   double logprob = 0; ///< Their sum, S.
   double score = 0;
   bool finished = false; ///< Whether the end token was emitted.
   int64_t memoryPositions = 0;
   int64_t heads = 1;
   /// [tokens, memory positions, heads], or empty.
-  std::vector<float> alignment;
+  std::pmr::vector<float> alignment;
   /// [tokens] The word of the source with the largest weight (averaged over
   /// heads, the first of equals), -1 if there is none; or empty.
-  std::vector<int32_t> attended;
+  TokenIds attended;
 };
 
 struct SearchResult {
+  explicit SearchResult(
+      std::pmr::memory_resource *memory = std::pmr::get_default_resource())
+      : hypotheses(memory) {}
+
   std::string error; ///< Empty, or why there are no hypotheses.
-  /// The best first; samples in the order of their numbers.
-  std::vector<Hypothesis> hypotheses;
+  /// The best first; samples in the order of their numbers. All they have is
+  /// in the memory of this vector.
+  std::pmr::vector<Hypothesis> hypotheses;
 };
 
-/// Decodes a batch of sentences; a result does not depend on the others. False
-/// and a message if the backend fails, for whichever sentence it does.
-bool search(Backend &backend, const SearchTarget &target,
-            const std::vector<SearchSentence> &sentences,
-            const SearchOptions &options, std::vector<SearchResult> &results,
-            std::string &error);
+/// Tells whether to give up.
+class Interrupt {
+public:
+  virtual ~Interrupt() = default;
+  virtual bool raised() = 0;
+};
+
+enum class SearchOutcome {
+  Done,
+  Failed, ///< The backend failed, for whichever sentence it did.
+  Interrupted
+};
+
+/// Decodes a batch of sentences; a result does not depend on the others. The
+/// results are those of the sentences, in order; there is a message if it
+/// failed. `interrupt`, which may be null, is asked before every step. A
+/// bounded `memory` has as many bytes as `searchBytes` and the backend's
+/// `memoryBytes` say.
+SearchOutcome search(Backend &backend, const SearchTarget &target,
+                     std::span<const SearchSentence *const> sentences,
+                     const SearchOptions &options, Arena &memory,
+                     Interrupt *interrupt, std::span<SearchResult> results,
+                     std::string &error);
+
+/// The most that the search of a sentence has to do with.
+struct SearchLimits {
+  int64_t vocabularySize = 0;
+  int64_t emitted = 0; ///< Tokens of a hypothesis, its end token included.
+  int64_t memoryPositions = 0;
+  int64_t heads = 1; ///< of the model's alignment.
+  bool forced = false;
+};
+
+/// Rows of a step that a sentence has at most.
+size_t searchRows(const SearchOptions &options, bool forced);
+
+/// What the search of so many sentences takes of an arena. This and the next
+/// throw std::bad_alloc where it is more than can be.
+size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
+                   size_t sentences);
+
+/// What the hypotheses of one sentence take of an arena.
+size_t hypothesesBytes(const SearchOptions &options,
+                       const SearchLimits &limits);
 
 } // namespace attn
 

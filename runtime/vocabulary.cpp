@@ -40,13 +40,15 @@ std::optional<Vocabulary> Vocabulary::create(std::string name,
       return std::nullopt;
     }
   result.index.reserve(result.all.size());
-  for (int32_t id = 0; id < result.size(); ++id)
+  for (int32_t id = 0; id < result.size(); ++id) {
+    result.longest = std::max(result.longest, result.all[id].size());
     if (!result.index.emplace(result.all[id], id).second) {
       error = "vocabulary " + quote(result.label) +
               ": expected different tokens, but got " + quote(result.all[id]) +
               " twice";
       return std::nullopt;
     }
+  }
   return result;
 }
 
@@ -185,11 +187,13 @@ int32_t Vocabulary::find(std::string_view token) const {
   return place == index.end() ? -1 : place->second;
 }
 
-bool Vocabulary::lookUp(const std::vector<std::string_view> &words,
-                        std::vector<int32_t> &ids, std::string &error) const {
-  ids.clear();
-  ids.reserve(words.size());
+bool Vocabulary::lookUp(std::span<const char *const> words, int32_t *ids,
+                        std::string &error) const {
   for (size_t i = 0; i < words.size(); ++i) {
+    if (!words[i]) {
+      error = "expected tokens, but got null";
+      return false;
+    }
     int32_t id = find(words[i]);
     if (id < 0)
       id = special.unknown;
@@ -199,7 +203,7 @@ bool Vocabulary::lookUp(const std::vector<std::string_view> &words,
               " as word " + std::to_string(i + 1);
       return false;
     }
-    ids.push_back(id);
+    ids[i] = id;
   }
   return true;
 }

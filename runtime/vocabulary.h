@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -68,19 +69,23 @@ public:
   int32_t size() const { return static_cast<int32_t>(all.size()); }
   const std::vector<std::string> &tokens() const { return all; }
   const Marks &marks() const { return special; }
+  /// The bytes of the longest token.
+  size_t longestToken() const { return longest; }
 
   /// The id of a token, or -1.
   int32_t find(std::string_view token) const;
 
-  /// The ids of words; a word that is not there becomes the unknown token.
-  /// False and a message that names the word where there is no such token.
-  bool lookUp(const std::vector<std::string_view> &words,
-              std::vector<int32_t> &ids, std::string &error) const;
+  /// Writes the ids of words; a word that is not there becomes the unknown
+  /// token. False and a message that names the word where there is no such
+  /// token, or where a word is null.
+  bool lookUp(std::span<const char *const> words, int32_t *ids,
+              std::string &error) const;
 
 private:
   std::string label;
   std::vector<std::string> all;
   Marks special;
+  size_t longest = 0;
   std::unordered_map<std::string_view, int32_t> index;
 };
 

@@ -255,6 +255,9 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
 
   std::unique_ptr<Weights> weights(new Weights);
   weights->copies.resize(parameters.size());
+  for (const Tensor &tensor : file->tensors())
+    if (!users.count(tensor.name))
+      weights->unused.push_back(tensor.name);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Tensor &tensor = *file->find(parameters[i].tensorName());
     std::vector<std::pair<int64_t, int64_t>> runs;
@@ -269,9 +272,11 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
           tensor.data + static_cast<size_t>(runs[0].first) * sizeof(float);
       if (reinterpret_cast<uintptr_t>(data) % alignof(float) == 0) {
         weights->arrays.push_back(reinterpret_cast<const float *>(data));
+        ++weights->inPlace;
         continue;
       }
     }
+    weights->converted += tensor.type != "F32";
     AlignedBuffer copy(static_cast<size_t>(total) * sizeof(float));
     float *to = copy.as<float>();
     for (auto [from, count] : runs) {
@@ -283,6 +288,15 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
   }
   weights->file = std::move(file);
   return weights;
+}
+
+void Weights::tell(const Log &log) const {
+  log.info(file->name() + ": " + std::to_string(arrays.size()) +
+           " parameters, " + std::to_string(inPlace) + " used in place, " +
+           std::to_string(arrays.size() - inPlace) + " copied, " +
+           std::to_string(converted) + " of them converted to F32");
+  for (const std::string &name : unused)
+    log.warning(file->name() + ": tensor " + quote(name) + " is ignored");
 }
 
 } // namespace attn

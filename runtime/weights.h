@@ -15,6 +15,7 @@
 #define ATTN_RUNTIME_WEIGHTS_H
 
 #include "runtime/aligned_buffer.h"
+#include "runtime/log.h"
 #include "runtime/safetensors.h"
 
 #include <cstdint>
@@ -62,12 +63,18 @@ public:
   /// again is read from the file again.
   void forget() const { file->forget(); }
 
+  /// Tells what was read and how, and what was not.
+  void tell(const Log &log) const;
+
 private:
   Weights() = default;
 
   std::unique_ptr<Safetensors> file;
   std::vector<const float *> arrays;
   std::vector<AlignedBuffer> copies;
+  std::vector<std::string> unused; ///< Tensors that may be.
+  size_t inPlace = 0;              ///< Parameters that lie in the file.
+  size_t converted = 0;            ///< Parameters of other types than f32.
 };
 
 } // namespace attn

@@ -59,11 +59,15 @@ add_substitution("root", command(config.attn_root))
 add_substitution("build", command(config.attn_build))
 add_substitution("python", command(sys.executable))
 add_substitution("cc", command(config.c_compiler, *compile_flags))
+add_substitution("cxx_path", command(config.cxx_compiler))
 add_substitution("cxx", command(config.cxx_compiler, "-std=c++20", *compile_flags))
 add_substitution(
     "check_reference",
     command(sys.executable, os.path.join(config.test_source_root, "models", "check_reference.py")),
 )
+
+if shutil.which("pkg-config"):
+    config.available_features.add("pkg-config")
 
 # Reference data that is not part of the project: beside the checkout, or where
 # ATTN_SHARED says.

@@ -151,6 +151,9 @@ static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
                  "sentences to decode together; changes no result\n(default "
                  "32)",
                  1, options.batch_size);
+  parser.addSize("threads", "N",
+                 "threads to decode with; changes no result (default 1)", 1,
+                 options.threads);
 }
 
 static void addConstraintOptions(OptionParser &parser,

@@ -75,6 +75,15 @@ std::vector<float> getLogits(::attn::Decoding &decoding, const Rows &rows,
               : std::vector<float>();
 }
 
+::attn::DecodingPtr encodeSources(ReferenceBackend &backend,
+                                  const std::vector<::attn::TokenIds> &sources,
+                                  std::string &error) {
+  std::vector<::attn::TokenSpan> spans(sources.begin(), sources.end());
+  ::attn::Arena unused;
+  return backend.encode(spans, static_cast<int64_t>(spans.size()), unused,
+                        error);
+}
+
 TEST(Decoding, PastFollowsTheHypotheses) {
   Module module(language);
   Parameters parameters;
@@ -82,7 +91,7 @@ TEST(Decoding, PastFollowsTheHypotheses) {
       Tensor::floats({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
   ReferenceBackend backend(module.model(), std::move(parameters));
   std::string error;
-  auto decoding = backend.encode({{}, {}}, error);
+  auto decoding = encodeSources(backend, {{}, {}}, error);
   ASSERT_TRUE(decoding) << error;
   EXPECT_EQ(decoding->memoryLength(0), 0);
 
@@ -152,7 +161,7 @@ TEST(Decoding, SentencesDoNotDependOnPadding) {
   ReferenceBackend backend(module.model(), parameters);
   std::string error;
   std::vector<::attn::TokenIds> sentences = {{3, 2}, {4, 3, 0, 2}};
-  auto decoding = backend.encode(sentences, error);
+  auto decoding = encodeSources(backend, sentences, error);
   ASSERT_TRUE(decoding) << error;
   EXPECT_EQ(decoding->memoryLength(0), 2);
   EXPECT_EQ(decoding->memoryLength(1), 4);
@@ -201,7 +210,7 @@ TEST(Decoding, MissingParametersAreErrors) {
   Module module(location);
   ReferenceBackend backend(module.model(), Parameters());
   std::string error;
-  EXPECT_FALSE(backend.encode({{3, 2}}, error));
+  EXPECT_FALSE(encodeSources(backend, {{3, 2}}, error));
   EXPECT_EQ(error, "'attn.get_parameter' expected a value for parameter "
                    "'source.embedding', but got none");
 }

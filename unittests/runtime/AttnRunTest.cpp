@@ -91,6 +91,7 @@ TEST_F(AttnRun, PrintsALineForALine) {
   EXPECT_NE(output.out.find("\n\n"), std::string::npos);
   // Streaming changes nothing, nor do Windows' line ends.
   EXPECT_EQ(run("--batch-size 1", "a b\r\n\r\nc c\r\nb\r\n").out, output.out);
+  EXPECT_EQ(run("--threads 2", "a b\r\n\r\nc c\r\nb\r\n").out, output.out);
 }
 
 TEST_F(AttnRun, SplitsAndJoinsCharacters) {

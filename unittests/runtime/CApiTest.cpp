@@ -10,7 +10,7 @@
 #include "runtime/compiled_backend.h"
 #include "runtime/compiled_model.h"
 #include "runtime/cpu_features.h"
-#include "unittests/runtime/test_files.h"
+#include "unittests/runtime/fake_model.h"
 
 #include <gtest/gtest.h>
 
@@ -22,58 +22,10 @@
 #include <xmmintrin.h>
 #endif
 
-extern "C" const attn_api *attn_model_fake(void);
-extern "C" __attribute__((visibility("hidden")))
-const attn_compiled_model attn_compiled;
-
 using namespace attn;
 using namespace attn::test;
 
 namespace {
-
-std::string fakeWeights() {
-  std::vector<float> table;
-  for (int i = 0; i < 49; ++i)
-    table.push_back(static_cast<float>(i * 37 % 23) / 11.5f);
-  return makeSafetensors("{\"table\": {\"dtype\": \"F32\", \"shape\": [7, 7], "
-                         "\"data_offsets\": [0, 196]}}",
-                         floatBytes(table));
-}
-
-/// Sentences of a test: words separated by spaces.
-class Words {
-public:
-  Words(const std::vector<std::string> &lines) {
-    for (const std::string &line : lines) {
-      std::vector<std::string> &own = texts.emplace_back();
-      for (size_t at = 0; at < line.size();) {
-        size_t space = std::min(line.find(' ', at), line.size());
-        own.push_back(line.substr(at, space - at));
-        at = space + 1;
-      }
-    }
-    for (const std::vector<std::string> &own : texts) {
-      std::vector<const char *> &to = pointers.emplace_back();
-      for (const std::string &word : own)
-        to.push_back(word.c_str());
-    }
-    for (const std::vector<const char *> &own : pointers) {
-      lengths.push_back(own.size());
-      tokens.push_back(own.data());
-    }
-    view = {sizeof(view), tokens.size(), lengths.data(), tokens.data(),
-            nullptr};
-  }
-  Words(const Words &) = delete;
-
-  attn_sentences view;
-
-private:
-  std::vector<std::vector<std::string>> texts;
-  std::vector<std::vector<const char *>> pointers;
-  std::vector<size_t> lengths;
-  std::vector<const char *const *> tokens;
-};
 
 class CApi : public testing::Test {
 protected:
@@ -111,31 +63,6 @@ protected:
 
 const std::vector<std::string> lines = {"a b c", "b",       "c c a b zebra a",
                                         "",      "a a a a", "c b"};
-
-/// Whether two results are the same to the bit.
-void expectSame(const attn_api *api, const attn_results *a, size_t i,
-                const attn_results *b, size_t j) {
-  ASSERT_EQ(api->result(a, i)->hypothesis_count,
-            api->result(b, j)->hypothesis_count);
-  for (size_t rank = 0; rank < api->result(a, i)->hypothesis_count; ++rank) {
-    const attn_hypothesis *x = api->hypothesis(a, i, rank);
-    const attn_hypothesis *y = api->hypothesis(b, j, rank);
-    ASSERT_EQ(x->emitted, y->emitted);
-    ASSERT_EQ(x->length, y->length);
-    ASSERT_EQ(x->memory_positions, y->memory_positions);
-    for (size_t t = 0; t < x->length; ++t) {
-      EXPECT_EQ(x->ids[t], y->ids[t]);
-      EXPECT_STREQ(x->tokens[t], y->tokens[t]);
-    }
-    for (size_t t = 0; t < x->emitted; ++t)
-      EXPECT_EQ(x->word_logprobs[t], y->word_logprobs[t]);
-    for (size_t t = 0; t < x->emitted * x->memory_positions; ++t)
-      EXPECT_EQ(x->alignment[t], y->alignment[t]);
-    EXPECT_EQ(x->score, y->score);
-    EXPECT_EQ(x->logprob, y->logprob);
-    EXPECT_EQ(x->finished, y->finished);
-  }
-}
 
 TEST_F(CApi, DescribesTheModel) {
   EXPECT_EQ(api->version, static_cast<uint32_t>(ATTN_API_VERSION));
@@ -531,23 +458,28 @@ TEST(OpenCApi, NeedsFittingWeights) {
   EXPECT_EQ(error.message, nullptr);
 }
 
-/// Opens the model with its description changed. What it reads stays at its
-/// place.
-std::unique_ptr<Model> openWith(const std::string &from, const std::string &to,
-                                Failure &failure) {
-  static const AlignedBuffer constants(
-      256); // 49 numbers, to the next 64 bytes.
-  std::string description(attn_compiled.description,
-                          attn_compiled.description_size);
-  size_t place = description.find(from);
-  EXPECT_NE(place, std::string::npos) << from;
-  description.replace(place, from.size(), to);
-  attn_compiled_model changed = attn_compiled;
-  changed.description = description.data();
-  changed.description_size = description.size();
-  changed.constants = constants.data();
-  changed.constants_size = 256;
-  return openCompiledModel(changed, nullptr, failure);
+TEST(OpenCApi, TellsItsLog) {
+  const attn_api *api = attn_model_fake();
+  TemporaryFile weights(fakeWeights());
+  using Lines = std::vector<std::string>;
+  Lines lines;
+  attn_open_options options = attn_default_open_options();
+  options.weights_path = weights.path.c_str();
+  options.log_context = &lines;
+  options.log = [](void *context, attn_log_level level, const char *message) {
+    static_cast<Lines *>(context)->push_back(
+        (level == ATTN_LOG_WARNING ? "warning: " : "info: ") +
+        std::string(message));
+  };
+  attn_error error = ATTN_ERROR_INIT;
+  attn_model *model = api->open(&options, &error);
+  ASSERT_TRUE(model) << error.message;
+  api->close(model);
+  EXPECT_EQ(lines, (Lines{"info: " + weights.path +
+                              ": 1 parameters, 0 used "
+                              "in place, 1 copied, 0 of them converted to F32",
+                          "info: model 'fake': 256 bytes of constants, made of "
+                          "the weights"}));
 }
 
 // R18: the source's words as they were given; neither padding nor the end.

@@ -98,18 +98,19 @@ TEST(AlignmentHeads, AllAndOne) {
   auto found = searchOne(backend, options);
   EXPECT_EQ(found[0].heads, 1);
   EXPECT_EQ(found[0].alignment,
-            (std::vector<float>{.75f, .25f, 0, .5f, .125f, 0}));
+            (std::pmr::vector<float>{.75f, .25f, 0, .5f, .125f, 0}));
   options.alignmentHead = allHeads;
   found = searchOne(backend, options);
   EXPECT_EQ(found[0].heads, 2);
   EXPECT_EQ(found[0].memoryPositions, 3);
-  EXPECT_EQ(found[0].alignment, (std::vector<float>{1, .5f, 0, .5f, 0, 0, .75f,
-                                                    .25f, 0, .25f, 0, 0}));
+  EXPECT_EQ(found[0].alignment,
+            (std::pmr::vector<float>{1, .5f, 0, .5f, 0, 0, .75f, .25f, 0, .25f,
+                                     0, 0}));
   options.alignmentHead = 1;
   found = searchOne(backend, options);
   EXPECT_EQ(found[0].heads, 1);
   EXPECT_EQ(found[0].alignment,
-            (std::vector<float>{.5f, .5f, 0, .25f, .25f, 0}));
+            (std::pmr::vector<float>{.5f, .5f, 0, .25f, .25f, 0}));
   // Coverage is of the average all the same.
   options.scoring.coverage = .25;
   EXPECT_NEAR(searchOne(backend, options)[0].score,
@@ -138,12 +139,12 @@ TEST(Attended, TheLargestWeightOfAWord) {
   SearchSentence longer = sentence;
   longer.source = {7, 8, 9, 5, 5};
   auto found = searchAll(backend, 24, {sentence, longer}, options);
-  EXPECT_EQ(found[0].hypotheses[0].attended, (std::vector<int32_t>{1, 0, 0}));
+  EXPECT_EQ(found[0].hypotheses[0].attended, (TokenIds{1, 0, 0}));
   EXPECT_TRUE(found[0].hypotheses[0].alignment.empty());
   sentence.words = 0;
   found = searchAll(backend, 24, {sentence}, options);
   EXPECT_EQ(found[0].hypotheses[0].attended,
-            (std::vector<int32_t>{-1, -1, -1}));
+            (TokenIds{-1, -1, -1}));
 }
 
 /// Every hypothesis of at most `limit` tokens by the text of R15 and R18: a
@@ -161,7 +162,7 @@ public:
                 return a.score > b.score;
               });
   }
-  std::vector<Hypothesis> found;
+  std::pmr::vector<Hypothesis> found;
 
 private:
   static char letter(int32_t token) { return static_cast<char>('a' + token); }
@@ -283,7 +284,7 @@ void expectEnumeration(const SearchOptions &given, const TokenIds &prefix) {
       EXPECT_EQ(found[i].finished, all.found[i].finished);
     }
     EXPECT_EQ(found[0].tokens, all.found[0].tokens);
-    auto tokens = [](const std::vector<Hypothesis> &hypotheses) {
+    auto tokens = [](const std::pmr::vector<Hypothesis> &hypotheses) {
       std::vector<TokenIds> result;
       for (const Hypothesis &hypothesis : hypotheses)
         result.push_back(hypothesis.tokens);
@@ -299,7 +300,7 @@ const std::vector<TokenIds> somePrefixes = {
 
 // R15, R16, R18: whatever is forbidden, what remains is right.
 TEST(Constraints, AgreeWithEnumeration) {
-  const std::vector<std::vector<TokenIds>> bans = {
+  const std::vector<std::pmr::vector<TokenIds>> bans = {
       {}, {{A}}, {{A, B}, {4, 4, 4}, {end, A}}, {{B, end}, {0}}};
   for (int64_t minLength : {0, 2, 9})
     for (const auto &banned : bans)
@@ -498,7 +499,7 @@ TEST(Model, BatchesHaveSimilarLengths) {
   EXPECT_EQ(lengths, (std::vector<size_t>{6, 5, 4, 3, 2, 1}));
   for (size_t i = 0; i < sentences.size(); ++i) {
     auto alone = model->decode({sentences[i]}, options)[0];
-    expectSame({"", results[i].hypotheses}, {"", alone.hypotheses});
+    expectSame(resultOf(results[i].hypotheses), resultOf(alone.hypotheses));
   }
   // Samples have the numbers of the input's order, or the caller's.
   options.search.sampling.enabled = true;
@@ -508,7 +509,7 @@ TEST(Model, BatchesHaveSimilarLengths) {
     SourceSentence numbered = sentences[i];
     numbered.number = i;
     auto alone = model->decode({numbered}, options)[0];
-    expectSame({"", results[i].hypotheses}, {"", alone.hypotheses});
+    expectSame(resultOf(results[i].hypotheses), resultOf(alone.hypotheses));
   }
 }
 

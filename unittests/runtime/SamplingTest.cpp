@@ -181,7 +181,7 @@ TEST(SampledSearch, MoreSamplesDoNotChangeTheFirst) {
   for (size_t count : {19, 3, 1}) {
     auto some = searchOne(backend, samples(count), 6, 7);
     all.resize(count);
-    expectSame({"", some}, {"", all});
+    expectSame(resultOf(some), resultOf(all));
   }
 }
 
@@ -203,7 +203,7 @@ TEST(SampledSearch, ReportsTheModelsProbabilities) {
       SearchSentence again = sentence;
       again.forced = hypothesis.tokens;
       expectSame(searchAll(backend, 7, {again}, options)[0],
-                 {"", {hypothesis}});
+                 resultOf({hypothesis}));
       ++compared;
     }
   }

@@ -202,8 +202,9 @@ TEST(Search, LengthNormalisation) {
 }
 
 /// R16 as its text has it, without any economy.
-std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
-                                  const SearchOptions &options, int64_t limit) {
+std::pmr::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
+                                       const SearchOptions &options,
+                                       int64_t limit) {
   struct Item {
     Hypothesis hypothesis;
     size_t beam = 0;
@@ -214,7 +215,7 @@ std::vector<Hypothesis> naiveBeam(const TokenIds &source, size_t size,
                : total / std::pow(length, options.scoring.alpha);
   };
   std::vector<Item> live(1);
-  std::vector<Hypothesis> done;
+  std::pmr::vector<Hypothesis> done;
   size_t ended = 0;
   bool topEnded = false;
   auto keep = [&](Hypothesis hypothesis) {
@@ -461,7 +462,7 @@ TEST(Search, AlignmentAveragesHeads) {
   options.wantAlignment = true;
   auto found = searchOne(backend, options);
   EXPECT_EQ(found[0].alignment,
-            (std::vector<float>{.5f, 1.5f, 2.5f, .5f, 1.5f, 2.5f}));
+            (std::pmr::vector<float>{.5f, 1.5f, 2.5f, .5f, 1.5f, 2.5f}));
 }
 
 TEST(Search, ForcedDecodingAgreesWithTheSearch) {
@@ -486,7 +487,7 @@ TEST(Search, ForcedDecodingAgreesWithTheSearch) {
       again.forced = hypothesis.tokens;
       again.maxLength = 1; // Not for forced targets.
       SearchResult forced = searchAll(backend, 9, {again}, options)[0];
-      expectSame(forced, {"", {hypothesis}});
+      expectSame(forced, resultOf({hypothesis}));
     }
   }
 }

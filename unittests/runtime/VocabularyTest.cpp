@@ -119,15 +119,16 @@ TEST(Vocabulary, NoFile) {
 
 TEST(Vocabulary, UnknownWords) {
   std::vector<std::string> problems;
-  std::vector<int32_t> ids;
+  const char *const words[] = {"a", "zebra"};
+  std::vector<int32_t> ids(2);
   std::string error;
   auto with = parse("a\n<unk>\n", problems);
   ASSERT_TRUE(with);
-  EXPECT_TRUE(with->lookUp({"a", "zebra"}, ids, error));
+  EXPECT_TRUE(with->lookUp(words, ids.data(), error));
   EXPECT_EQ(ids, (std::vector<int32_t>{0, 1}));
   auto without = parse("a\nb\n", problems);
   ASSERT_TRUE(without);
-  EXPECT_FALSE(without->lookUp({"a", "zebra"}, ids, error));
+  EXPECT_FALSE(without->lookUp(words, ids.data(), error));
   EXPECT_EQ(error, "expected words of vocabulary 'source', which has no "
                    "unknown token, but got 'zebra' as word 2");
 }

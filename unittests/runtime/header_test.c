@@ -16,3 +16,15 @@ int attn_header_is_c(void) {
   attn_error error = ATTN_ERROR_INIT;
   return options.beam == 1 && !open.weights_path && error.status == ATTN_OK;
 }
+
+/// The defaults as C has them.
+void attn_c_defaults(attn_open_options *open, attn_decode_options *decode,
+                     attn_encode_options *encode, attn_limits *limits);
+
+void attn_c_defaults(attn_open_options *open, attn_decode_options *decode,
+                     attn_encode_options *encode, attn_limits *limits) {
+  *open = attn_default_open_options();
+  *decode = attn_default_decode_options();
+  *encode = attn_default_encode_options();
+  *limits = attn_default_limits();
+}

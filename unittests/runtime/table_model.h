@@ -37,11 +37,13 @@ public:
   TableBackend(LogitsOf logits, WeightsOf weights = nullptr, int64_t heads = 1)
       : logits(std::move(logits)), weights(std::move(weights)), heads(heads) {}
 
-  std::unique_ptr<Decoding> encode(const std::vector<TokenIds> &sentences,
-                                   std::string &) override {
-    for (const TokenIds &sentence : sentences)
-      encoded.push_back(sentence);
-    return std::make_unique<TableDecoding>(*this, sentences);
+  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t, Arena &,
+                     std::string &) override {
+    std::vector<TokenIds> copies;
+    for (TokenSpan sentence : sentences)
+      copies.emplace_back(sentence.begin(), sentence.end());
+    encoded.insert(encoded.end(), copies.begin(), copies.end());
+    return std::make_unique<TableDecoding>(*this, std::move(copies));
   }
 
   std::vector<TokenIds> encoded;
@@ -141,18 +143,24 @@ inline std::vector<SearchResult>
 searchAll(Backend &backend, int64_t vocabularySize,
           const std::vector<SearchSentence> &sentences,
           const SearchOptions &options) {
-  std::vector<SearchResult> results;
+  std::vector<SearchResult> results(sentences.size());
+  std::vector<const SearchSentence *> pointers;
+  for (const SearchSentence &sentence : sentences)
+    pointers.push_back(&sentence);
   std::string error;
   SearchTarget target{vocabularySize, start, end};
-  EXPECT_TRUE(search(backend, target, sentences, options, results, error))
+  Arena memory;
+  EXPECT_EQ(search(backend, target, pointers, options, memory, nullptr, results,
+                   error),
+            SearchOutcome::Done)
       << error;
   return results;
 }
 
-inline std::vector<Hypothesis> searchOne(Backend &backend,
-                                         const SearchOptions &options,
-                                         int64_t maxLength = 20,
-                                         int64_t vocabularySize = 24) {
+inline std::pmr::vector<Hypothesis> searchOne(Backend &backend,
+                                              const SearchOptions &options,
+                                              int64_t maxLength = 20,
+                                              int64_t vocabularySize = 24) {
   SearchSentence sentence;
   sentence.source = {7, 8, 9};
   sentence.maxLength = maxLength;
@@ -192,6 +200,13 @@ inline std::vector<float> someWeights(const TokenIds &source,
   for (size_t i = 0; i < weights.size(); ++i)
     weights[i] = static_cast<float>(i + 10 * prefix.size() + 100 * source[0]);
   return weights;
+}
+
+/// A result that has these hypotheses.
+inline SearchResult resultOf(std::pmr::vector<Hypothesis> hypotheses) {
+  SearchResult result;
+  result.hypotheses = std::move(hypotheses);
+  return result;
 }
 
 inline void expectSame(const SearchResult &a, const SearchResult &b) {

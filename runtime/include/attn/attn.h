@@ -18,6 +18,9 @@
 |*       api->decode(model, &sentences, NULL, &error);                        *|
 |*   const attn_hypothesis *best = api->hypothesis(results, 0, 0);            *|
 |*                                                                            *|
+|* There are two levels: `decode` searches and answers with hypotheses;       *|
+|* `encode` and `step` answer with logits, for a search of one's own.         *|
+|*                                                                            *|
 |* Ownership. What a function returns through a `const` pointer belongs to    *|
 |* the object it was asked of and lives as long as that object. `open` and    *|
 |* `decode` return objects that the caller gives back with `close` and        *|
@@ -27,6 +30,9 @@
 |* Threads. There is no global state. One open model may be used by any       *|
 |* number of threads at once; `close` it when none uses it any more. Results  *|
 |* and errors may be read by several threads, but changed by one at a time.   *|
+|*                                                                            *|
+|* Memory. `decode` allocates what it needs, or works in a buffer of the       *|
+|* caller's, whose size `memory_plan` tells before.                           *|
 |*                                                                            *|
 |* Errors. No function aborts or throws. A function that can fail takes an    *|
 |* `attn_error`, which may be null, and returns null on failure. What is      *|
@@ -56,6 +62,14 @@ extern "C" {
 /** The version of this interface; `attn_api::version` must be equal. */
 #define ATTN_API_VERSION 1
 
+/* In C++, options structures have their defaults from the start:
+ * `attn_decode_options options{.beam = 5}` (C++20). */
+#ifdef __cplusplus
+#define ATTN_DEFAULT(value) = value
+#else
+#define ATTN_DEFAULT(value)
+#endif
+
 /** What kind of thing went wrong. */
 typedef enum attn_status {
   ATTN_OK = 0,
@@ -78,7 +92,9 @@ typedef enum attn_status {
   /** The model needs something that this version cannot do. */
   ATTN_ERROR_UNSUPPORTED = 9,
   /** A defect of this library. */
-  ATTN_ERROR_INTERNAL = 10
+  ATTN_ERROR_INTERNAL = 10,
+  /** The caller's `cancelled` said so. */
+  ATTN_CANCELLED = 11
 } attn_status;
 
 /**
@@ -100,23 +116,43 @@ typedef struct attn_model attn_model;
 /** What became of the sentences of one call of `decode`. */
 typedef struct attn_results attn_results;
 
+/** How much a message of the log matters. */
+typedef enum attn_log_level {
+  ATTN_LOG_INFO = 0,   /**< What was done: weights read, bytes prepared. */
+  ATTN_LOG_WARNING = 1 /**< What may not be meant: tensors that are ignored. */
+} attn_log_level;
+
+/**
+ * Receives a message, which lives as long as the call. Must not call the
+ * library, and must not throw or jump.
+ */
+typedef void (*attn_log_function)(void *context, attn_log_level level,
+                                  const char *message);
+
 /** How to open a model. */
 typedef struct attn_open_options {
   /** sizeof(attn_open_options). */
-  size_t struct_size;
+  size_t struct_size ATTN_DEFAULT(sizeof(attn_open_options));
   /**
    * The path of a safetensors file. Required by a library that was compiled
    * without weights; replaces the weights of one that was compiled with some.
    * Null: the weights in the library. The file is read while the model is
    * opened, and not needed afterwards.
    */
-  const char *weights_path;
+  const char *weights_path ATTN_DEFAULT(NULL);
+  /** Is told what happens while the model is opened; the library itself prints
+   * nothing. Null (the default): nobody is. */
+  attn_log_function log ATTN_DEFAULT(NULL);
+  /** Handed to `log`. */
+  void *log_context ATTN_DEFAULT(NULL);
 } attn_open_options;
 
 static inline attn_open_options attn_default_open_options(void) {
   attn_open_options options;
   options.struct_size = sizeof(attn_open_options);
   options.weights_path = NULL;
+  options.log = NULL;
+  options.log_context = NULL;
   return options;
 }
 
@@ -220,111 +256,169 @@ enum {
   ATTN_HEADS_ALL = -2      /**< All heads, each for itself. */
 };
 
+/**
+ * The caller's threads: calls `task(data, i)` once for each i from 0 to
+ * count - 1, on any threads, at once or one after the other, and returns when
+ * all calls have returned. Must not throw or jump.
+ */
+typedef void (*attn_parallel_function)(void *context, size_t count,
+                                       void (*task)(void *data, size_t number),
+                                       void *data);
+
+/** Tells whether to give up: 0 or not. Must not throw or jump. */
+typedef int (*attn_cancelled_function)(void *context);
+
 /** How to decode. The defaults are those of `attn_default_decode_options`. */
 typedef struct attn_decode_options {
   /** sizeof(attn_decode_options). */
-  size_t struct_size;
+  size_t struct_size ATTN_DEFAULT(sizeof(attn_decode_options));
   /** Width of the beam, 1 to 65536. Default 1: greedy decoding. */
-  size_t beam;
+  size_t beam ATTN_DEFAULT(1);
   /** Hypotheses to return for each sentence, 1 to `beam` (see also `sampling`).
    * Default 1. Fewer come back where fewer exist. */
-  size_t nbest;
+  size_t nbest ATTN_DEFAULT(1);
   /** Default ATTN_NORMALIZE_NONE. */
-  attn_normalization normalization;
+  attn_normalization normalization ATTN_DEFAULT(ATTN_NORMALIZE_NONE);
   /** Exponent of the normalization, at least 0. Default 1. */
-  double alpha;
+  double alpha ATTN_DEFAULT(1.0);
   /** A hypothesis emits at most
    *   floor(max_length_factor * source tokens) + max_length_offset
    * tokens, its end token included; the source's end token is not counted.
    * Both at least 0. Defaults 2 and 10. */
-  double max_length_factor;
-  int64_t max_length_offset;
+  double max_length_factor ATTN_DEFAULT(2.0);
+  int64_t max_length_offset ATTN_DEFAULT(10);
   /** Tokens a hypothesis has before it may end; the end token is not counted.
    * Default 0. */
-  int64_t min_length;
+  int64_t min_length ATTN_DEFAULT(0);
   /** Sentences that are computed together, at least 1: a matter of speed and
    * memory only, results do not depend on it. Sentences of similar length are
    * put together, so `decode` takes many at once with profit. Default 32. */
-  size_t batch_size;
+  size_t batch_size ATTN_DEFAULT(32);
   /** Whether to keep alignments (0 or 1). An error where the model has none.
    * Default 0. */
-  int want_alignment;
+  int want_alignment ATTN_DEFAULT(0);
   /** Forced decoding: a target for each sentence, without its end token. The
    * result is that target and what the model says about it; beam, nbest,
    * sampling, bans and the length limits are not used. Null (the default):
    * search. */
-  const attn_sentences *forced;
+  const attn_sentences *forced ATTN_DEFAULT(NULL);
   /** Weight b of the coverage penalty of Wu et al., at least 0: a score has
    *   + b * sum over memory positions of log(min(sum over tokens of weight, 1))
    * where positions that were never attended are skipped. The weights are those
    * of the alignment, averaged over heads; an error where the model has none.
    * The source's end token is one of the positions. Default 0. */
-  double coverage;
+  double coverage ATTN_DEFAULT(0.0);
   /** Tokens that hypotheses begin with, for each sentence; may be empty. They
    * have the log-probabilities that the model gives them, and count in scores
    * and lengths like others; bans do not touch them. An end token in a prefix
    * ends the hypothesis (what follows it is not emitted); a prefix longer than
    * the maximum length is an error of its sentence. Not with `forced`. An empty
    * source has its empty result all the same. Null (the default): no prefix. */
-  const attn_sentences *prefixes;
+  const attn_sentences *prefixes ATTN_DEFAULT(NULL);
   /** Sequences of target tokens that are not emitted; one of a single token
    * bans that token. Each has at least one token, and its words must be in the
    * vocabulary. Bans act on the distribution before it is normalised. Where
    * nothing is left to emit, the hypothesis ends as it is, `finished` 0. Null
    * (the default): no bans. */
-  const attn_sentences *banned;
+  const attn_sentences *banned ATTN_DEFAULT(NULL);
   /** No sequence of so many tokens is emitted twice; acts like a ban. At least
    * 0; 0 (the default): any is. */
-  int64_t no_repeat_ngram;
+  int64_t no_repeat_ngram ATTN_DEFAULT(0);
   /** Before logits are normalised, the logit of each token that the hypothesis
    * has already (a prefix included) is multiplied by this number where it is
    * negative, and else divided by it (Keskar et al., "CTRL", 2019). Greater
    * than 0; 1 (the default) changes nothing, more makes repetitions rarer. */
-  double repetition_penalty;
+  double repetition_penalty ATTN_DEFAULT(1.0);
   /** 1: do not search, but draw `nbest` samples; `beam` must be 1 and `nbest`
    * can be up to 65536. Samples come back in the order of their numbers, so
    * `nbest` does not change the first ones. Their log-probabilities are the
    * model's: temperature, top_k and top_p decide what is drawn and nothing
    * else. Default 0. */
-  int sampling;
+  int sampling ATTN_DEFAULT(0);
   /** Logits are divided by it before a token is drawn. Greater than 0, default
    * 1. */
-  double temperature;
+  double temperature ATTN_DEFAULT(1.0);
   /** Draw from the so many most likely tokens, the lower id on ties. 0 (the
    * default): from all. */
-  size_t top_k;
+  size_t top_k ATTN_DEFAULT(0);
   /** Of those tokens, draw from the fewest most likely ones whose probabilities
    * sum to at least top_p (Holtzman et al., "The curious case of neural text
    * degeneration", 2020). Greater than 0, at most 1; default 1: all. */
-  double top_p;
+  double top_p ATTN_DEFAULT(1.0);
   /** Of the random numbers. A number depends on the seed, the sentence's
    * number, the sample and the place of the token, and on nothing else: the
    * same draws in any batch, order, number of threads, and on any machine.
    * Default 0. */
-  uint64_t seed;
+  uint64_t seed ATTN_DEFAULT(0);
   /** [count] The number of each sentence for its random numbers. Null (the
    * default): its place in the call. */
-  const uint64_t *sentence_numbers;
+  const uint64_t *sentence_numbers ATTN_DEFAULT(NULL);
   /** 1: in `tokens` of hypotheses, an unknown token is replaced by the source's
    * word with the largest weight of the alignment, averaged over heads (the
    * first of equals; padding and the source's end token are no words); `ids`
    * keep the unknown token. An error where the target has no unknown token or
    * the model has no alignment with the source's tokens. Default 0. */
-  int replace_unknown;
+  int replace_unknown ATTN_DEFAULT(0);
   /** With want_alignment: the number of a head, from 0, or ATTN_HEADS_AVERAGE
    * (the default) or ATTN_HEADS_ALL. */
-  int32_t alignment_head;
+  int32_t alignment_head ATTN_DEFAULT(ATTN_HEADS_AVERAGE);
   /** Default ATTN_STOP_BOUND. */
-  attn_stop stop;
+  attn_stop stop ATTN_DEFAULT(ATTN_STOP_BOUND);
   /** See ATTN_STOP_COUNT. Greater than 0, default 1. */
-  double patience;
+  double patience ATTN_DEFAULT(1.0);
   /** Default ATTN_REFILL_ALWAYS. */
-  attn_refill refill;
+  attn_refill refill ATTN_DEFAULT(ATTN_REFILL_ALWAYS);
   /** 1: the last token that the maximum length permits is the end token, with
    * whatever log-probability it has there. Default 0: hypotheses of the maximum
    * length end as they are. */
-  int end_at_maximum;
+  int end_at_maximum ATTN_DEFAULT(0);
+  /** Threads that sentences are divided among, at least 1; no result depends on
+   * them. More than 1: the call starts threads, and ends them, unless it has
+   * `parallel`. Starting threads allocates. Default 1: the caller's. */
+  size_t threads ATTN_DEFAULT(1);
+  /** Runs up to `threads` tasks on threads of the caller's instead of own ones.
+   * Null (the default): own threads. */
+  attn_parallel_function parallel ATTN_DEFAULT(NULL);
+  /** Handed to `parallel`. */
+  void *parallel_context ATTN_DEFAULT(NULL);
+  /** Is asked before every step, by each thread; where it answers other than 0,
+   * the call ends with ATTN_CANCELLED. Null (the default): nobody is. */
+  attn_cancelled_function cancelled ATTN_DEFAULT(NULL);
+  /** Handed to `cancelled`. */
+  void *cancelled_context ATTN_DEFAULT(NULL);
+  /** Where the call does all its work and leaves its results, as many bytes as
+   * `memory_plan` says. Nothing is allocated then, but for messages of what is
+   * wrong and for own threads. The buffer belongs to the results until
+   * `free_results`, which has to be called as ever. Null (the default): memory
+   * is allocated by need. */
+  void *buffer ATTN_DEFAULT(NULL);
+  size_t buffer_size ATTN_DEFAULT(0);
 } attn_decode_options;
+
+/** What calls of `decode` will be given at most, see `memory_plan`. */
+typedef struct attn_limits {
+  /** sizeof(attn_limits). */
+  size_t struct_size ATTN_DEFAULT(sizeof(attn_limits));
+  /** Sentences of a call. Default 1. */
+  size_t sentences ATTN_DEFAULT(1);
+  /** Tokens of a sentence, the model's end token not counted. Default 0. */
+  size_t source_length ATTN_DEFAULT(0);
+  /** Tokens of a forced target or a prefix. Default 0. */
+  size_t target_length ATTN_DEFAULT(0);
+  /** Bytes of a source's word; matters for `replace_unknown` only. Default
+   * 0. */
+  size_t word_bytes ATTN_DEFAULT(0);
+} attn_limits;
+
+static inline attn_limits attn_default_limits(void) {
+  attn_limits limits;
+  limits.struct_size = sizeof(attn_limits);
+  limits.sentences = 1;
+  limits.source_length = 0;
+  limits.target_length = 0;
+  limits.word_bytes = 0;
+  return limits;
+}
 
 static inline attn_decode_options attn_default_decode_options(void) {
   attn_decode_options options;
@@ -356,6 +450,13 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.patience = 1.0;
   options.refill = ATTN_REFILL_ALWAYS;
   options.end_at_maximum = 0;
+  options.threads = 1;
+  options.parallel = NULL;
+  options.parallel_context = NULL;
+  options.cancelled = NULL;
+  options.cancelled_context = NULL;
+  options.buffer = NULL;
+  options.buffer_size = 0;
   return options;
 }
 
@@ -399,6 +500,78 @@ typedef struct attn_result {
    * empty hypothesis of score 0. */
   size_t hypothesis_count;
 } attn_result;
+
+/**
+ * Sentences that have been encoded and are being decoded step by step, for
+ * those who bring their own search. Used by one thread at a time.
+ */
+typedef struct attn_decoding attn_decoding;
+
+/** How to encode. The defaults are those of `attn_default_encode_options`. */
+typedef struct attn_encode_options {
+  /** sizeof(attn_encode_options). */
+  size_t struct_size ATTN_DEFAULT(sizeof(attn_encode_options));
+  /** The most rows that a step will have. With a buffer, steps cannot have
+   * more; without one, it saves taking memory again. 0 (the default): as many
+   * as there are sentences. */
+  size_t rows ATTN_DEFAULT(0);
+  /** Where the decoding does all its work, as many bytes as `encode_memory`
+   * says; it allocates nothing then. The caller's, and in use until
+   * `free_decoding`. Null (the default): memory is allocated by need. */
+  void *buffer ATTN_DEFAULT(NULL);
+  size_t buffer_size ATTN_DEFAULT(0);
+} attn_encode_options;
+
+static inline attn_encode_options attn_default_encode_options(void) {
+  attn_encode_options options;
+  options.struct_size = sizeof(attn_encode_options);
+  options.rows = 0;
+  options.buffer = NULL;
+  options.buffer_size = 0;
+  return options;
+}
+
+/**
+ * A step. A row is a hypothesis that is continued by one token. Rows stand in
+ * the order of their sentences. What is known of a row (its states, its
+ * sentence, the tokens it has) follows from the row it continues.
+ */
+typedef struct attn_step_request {
+  /** sizeof(attn_step_request). */
+  size_t struct_size;
+  /** At least 1. */
+  size_t rows;
+  /** [rows] The row of the step before that each row continues; in the first
+   * step, the number of the sentence that it begins. Any number of rows may
+   * continue the same one, and those that no row continues are dropped. Null:
+   * row i continues row i. */
+  const int32_t *parents;
+  /** [rows] The token that was chosen for each row, in the target's
+   * vocabulary. Null in the first step, where nothing has been chosen. */
+  const int32_t *tokens;
+} attn_step_request;
+
+/** What a step yields. Valid until the decoding's next step. */
+typedef struct attn_step_result {
+  size_t struct_size;
+  size_t rows;
+  /** The size of the target's vocabulary. */
+  size_t vocabulary_size;
+  /** [rows, vocabulary_size] Logits of the next token, not normalised. */
+  const float *logits;
+  /** [rows] The sentence of each row. */
+  const int32_t *sentences;
+  /** Columns of `weights`: the most memory positions that a sentence has. */
+  size_t memory_positions;
+  /** Heads of the alignment. */
+  size_t heads;
+  /** [rows, memory_positions, heads] Weights of the alignment for this token.
+   * What lies beyond a sentence's own positions means nothing. Null where the
+   * model has no alignment. */
+  const float *weights;
+  /** [sentences] The memory positions of each sentence. */
+  const size_t *memory_lengths;
+} attn_step_result;
 
 /** The functions of a compiled library. */
 typedef struct attn_api {
@@ -452,6 +625,54 @@ typedef struct attn_api {
 
   /** Gives the message of an error back and makes it ATTN_OK. */
   void (*clear_error)(attn_error *error);
+
+  /**
+   * The bytes of `attn_decode_options::buffer` with which every call of
+   * `decode` within the limits succeeds, with these options or with less of
+   * beam, nbest, batch_size, max_length_factor and max_length_offset.
+   * `options` may be null: the defaults; `forced` and `prefixes` in them matter
+   * by being null or not, their sentences are not read. `limits` may be null:
+   * the defaults. 0 on failure.
+   */
+  size_t (*memory_plan)(const attn_model *model,
+                        const attn_decode_options *options,
+                        const attn_limits *limits, attn_error *error);
+
+  /**
+   * Encodes sentences to decode them step by step. A sentence that is wrong,
+   * or empty where the model has an encoder, fails the call. `options` may be
+   * null: the defaults. The model must outlive the decoding. Null on failure.
+   */
+  attn_decoding *(*encode)(const attn_model *model,
+                           const attn_sentences *sentences,
+                           const attn_encode_options *options,
+                           attn_error *error);
+
+  /**
+   * The bytes of buffer that `encode` needs for `sentences` sentences of at
+   * most `source_length` tokens each (0 for a model without an encoder) and
+   * steps of at most `rows` rows. 0 on failure.
+   */
+  size_t (*encode_memory)(const attn_model *model, size_t sentences,
+                          size_t source_length, size_t rows, attn_error *error);
+
+  /**
+   * Makes a step. Null on failure: after ATTN_ERROR_ARGUMENT and
+   * ATTN_ERROR_INPUT nothing has happened and another step may be tried, after
+   * others the decoding can only be freed.
+   */
+  const attn_step_result *(*step)(attn_decoding *decoding,
+                                  const attn_step_request *request,
+                                  attn_error *error);
+
+  /** Gives a decoding back. Null is allowed. */
+  void (*free_decoding)(attn_decoding *decoding);
+
+  /**
+   * log(sum(exp(logits))) of one row, by which decoding normalises: a logit
+   * minus this is a log-probability. NaN where a logit is NaN or +inf.
+   */
+  double (*log_sum_exp)(const float *logits, size_t size);
 } attn_api;
 
 #ifdef __cplusplus

@@ -43,9 +43,9 @@ with tempfile.TemporaryDirectory() as scratch:
             ],
             check=True,
         )
-        for batch in (1, 7, 64):
+        for batch, threads in ((1, 1), (7, 2), (64, 3)):
             command = ["attn-run", library, "--json", "--beam", "3", "--nbest", "3"]
-            command += ["--batch-size", str(batch)]
+            command += ["--batch-size", str(batch), "--threads", str(threads)]
             command += ["--max-length-factor", "0", "--max-length-offset", "8"]
             result = subprocess.run(
                 command, input=lines, capture_output=True, text=True, check=True

@@ -1,0 +1,331 @@
+//===- compiled_decoding.cpp - decode with generated code -----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/compiled_decoding.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace attn {
+
+size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
+                  Extents extents, size_t from) {
+  size_t bytes = elementBytes;
+  for (size_t d = from; d < dims.size(); ++d) {
+    int64_t size = dims[d].number;
+    if (dims[d].kind == Dimension::Kind::Sentences)
+      size = extents[ATTN_EXTENT_SENTENCES];
+    else if (dims[d].kind == Dimension::Kind::Rows)
+      size = extents[ATTN_EXTENT_ROWS];
+    else if (dims[d].kind == Dimension::Kind::Axis)
+      size = extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes))
+      throwOutOfMemory();
+  }
+  return bytes;
+}
+
+size_t workspaceBytes(const attn_program &program, Extents extents) {
+  int64_t bytes = program.workspace ? program.workspace(extents.data()) : 0;
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
+size_t CompiledPrograms::addArray(const Buffer &buffer) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].role == buffer.role && arrays[i].index == buffer.index)
+      return i;
+  bool perRow = std::any_of(
+      buffer.dims.begin(), buffer.dims.end(),
+      [](const Dimension &dim) { return dim.kind == Dimension::Kind::Rows; });
+  arrays.push_back({buffer.role, buffer.index, bufferTypeSize(buffer.type),
+                    buffer.dims, perRow});
+  return arrays.size() - 1;
+}
+
+void CompiledPrograms::resolve(const Description &description) {
+  auto addSlots = [&](const Program &program, std::vector<Slot> &slots) {
+    for (const Buffer &buffer : program) {
+      if (void *address = constants.find(buffer))
+        slots.push_back({address, 0});
+      else
+        slots.push_back({nullptr, addArray(buffer)});
+    }
+  };
+  addSlots(description.encode, encode);
+  addSlots(description.step, step);
+  auto find = [&](BufferRole role, int32_t index) -> std::optional<size_t> {
+    for (size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i].role == role && arrays[i].index == index)
+        return i;
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].role == BufferRole::State)
+      states.push_back({i, *find(BufferRole::NextState, arrays[i].index),
+                        find(BufferRole::InitialState, arrays[i].index)});
+  logitsArray = *find(BufferRole::Logits, 0);
+  if (alignment)
+    weightsArray = find(BufferRole::Weights, 0);
+}
+
+namespace {
+
+void fillExtents(const CompiledPrograms &programs, const DecodingLimits &limits,
+                 int64_t *extents) {
+  extents[ATTN_EXTENT_SENTENCES] = limits.sentences;
+  extents[ATTN_EXTENT_ROWS] = limits.sentences;
+  for (size_t axis = 0; axis < programs.axes.size(); ++axis)
+    extents[ATTN_EXTENT_AXIS + axis] = axisLength(
+        programs.axes, static_cast<int32_t>(axis), limits.sourceLength);
+}
+
+/// The addresses of all that a decoding works on.
+struct Places {
+  int64_t *extents = nullptr;          ///< [extents]
+  int64_t *alignmentLengths = nullptr; ///< [sentences]
+  void **addresses = nullptr;          ///< [arrays]
+  void **buffers = nullptr;            ///< Of the program that runs.
+  const void **befores = nullptr;      ///< [states] Those of the rows before.
+  void *workspace = nullptr;
+  size_t workspaceSize = 0;
+
+  /// Takes what has one size for the whole decoding.
+  void takeFixed(const CompiledPrograms &programs, int64_t sentences,
+                 Layout &layout);
+  /// Takes the arrays that grow with the rows, or those that do not.
+  void takeArrays(const CompiledPrograms &programs, Extents sizes, bool perRow,
+                  Layout &layout);
+  /// Takes a workspace if there is not enough of one.
+  void takeWorkspace(size_t size, Layout &layout) {
+    if (workspaceSize && size <= workspaceSize)
+      return;
+    workspace = layout.takeBytes(size);
+    workspaceSize = std::max<size_t>(size, 1);
+  }
+};
+
+void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
+                       Layout &layout) {
+  extents = layout.take<int64_t>(programs.extentCount());
+  if (programs.alignment)
+    alignmentLengths = layout.take<int64_t>(static_cast<size_t>(sentences));
+  addresses = layout.take<void *>(programs.arrays.size());
+  buffers = layout.take<void *>(
+      std::max(programs.encode.size(), programs.step.size()));
+  befores = layout.take<const void *>(programs.states.size());
+}
+
+void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
+                        bool perRow, Layout &layout) {
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    const CompiledPrograms::Array &array = programs.arrays[i];
+    if (array.perRow != perRow)
+      continue;
+    void *address =
+        layout.takeBytes(arrayBytes(array.elementBytes, array.dims, sizes));
+    if (addresses)
+      addresses[i] = address;
+  }
+}
+
+class CompiledDecoding final : public Decoding {
+public:
+  CompiledDecoding(const CompiledPrograms &programs,
+                   std::span<const TokenSpan> sentences, int64_t rows,
+                   Arena &memory);
+
+  bool step(const StepRequest &request, StepResult &result,
+            std::string &error) override;
+  int64_t memoryLength(int64_t sentence) const override {
+    return programs.alignment ? places.alignmentLengths[sentence] : 0;
+  }
+
+private:
+  Extents extents() const { return {places.extents, programs.extentCount()}; }
+  void reserveRows(int64_t rows);
+  void gatherStates(const StepRequest &request);
+  void run(const attn_program &program,
+           const std::vector<CompiledPrograms::Slot> &slots);
+
+  const CompiledPrograms &programs;
+  Arena &memory;
+  Places places;
+  int64_t capacity = 0; ///< Rows that there is room for.
+  bool started = false;
+};
+
+CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
+                                   std::span<const TokenSpan> sentences,
+                                   int64_t rows, Arena &memory)
+    : programs(programs), memory(memory) {
+  DecodingLimits limits;
+  limits.sentences = static_cast<int64_t>(sentences.size());
+  for (TokenSpan sentence : sentences)
+    limits.sourceLength =
+        std::max(limits.sourceLength, static_cast<int64_t>(sentence.size()));
+  Layout layout(memory);
+  places.takeFixed(programs, limits.sentences, layout);
+  fillExtents(programs, limits, places.extents);
+  places.takeArrays(programs, extents(), /*perRow=*/false, layout);
+  if (programs.alignment)
+    for (size_t i = 0; i < sentences.size(); ++i)
+      places.alignmentLengths[i] =
+          axisLength(programs.axes, programs.alignment->axis,
+                     static_cast<int64_t>(sentences[i].size()));
+  if (memory.isBounded()) {
+    // One workspace for both programs is enough where its size is known.
+    size_t size = workspaceBytes(programs.compiled.encode, extents());
+    places.extents[ATTN_EXTENT_ROWS] = rows;
+    size = std::max(size, workspaceBytes(programs.compiled.step, extents()));
+    places.extents[ATTN_EXTENT_ROWS] = limits.sentences;
+    places.takeWorkspace(size, layout);
+  }
+
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    int32_t *to = static_cast<int32_t *>(places.addresses[i]);
+    BufferRole role = programs.arrays[i].role;
+    if (role == BufferRole::Length)
+      for (TokenSpan sentence : sentences)
+        *to++ = static_cast<int32_t>(sentence.size());
+    if (role == BufferRole::Input)
+      for (TokenSpan sentence : sentences) {
+        // Padding is never read for what it means, but must be a valid index.
+        to = std::copy(sentence.begin(), sentence.end(), to);
+        to = std::fill_n(
+            to, limits.sourceLength - static_cast<int64_t>(sentence.size()), 0);
+      }
+  }
+  if (!programs.encode.empty())
+    run(programs.compiled.encode, programs.encode);
+  for (size_t i = 0; i < programs.states.size(); ++i) {
+    std::optional<size_t> initial = programs.states[i].initial;
+    places.befores[i] = initial ? places.addresses[*initial] : nullptr;
+  }
+  reserveRows(rows);
+}
+
+/// Makes room for rows. What the arrays of rows held is lost to their readers,
+/// but stays where `befores` points.
+void CompiledDecoding::reserveRows(int64_t rows) {
+  if (rows <= capacity)
+    return;
+  capacity = memory.isBounded() ? rows : std::max(rows, 2 * capacity);
+  places.extents[ATTN_EXTENT_ROWS] = capacity;
+  Layout layout(memory);
+  places.takeArrays(programs, extents(), /*perRow=*/true, layout);
+}
+
+void CompiledDecoding::run(const attn_program &program,
+                           const std::vector<CompiledPrograms::Slot> &slots) {
+  for (size_t i = 0; i < slots.size(); ++i)
+    places.buffers[i] = slots[i].constant ? slots[i].constant
+                                          : places.addresses[slots[i].array];
+  Layout layout(memory);
+  places.takeWorkspace(workspaceBytes(program, extents()), layout);
+  program.run(places.extents, places.buffers, places.workspace);
+}
+
+/// Brings the states of the rows before into the order of the rows that
+/// continue them. Afterwards the next states may be written.
+void CompiledDecoding::gatherStates(const StepRequest &request) {
+  size_t rows = static_cast<size_t>(request.rows);
+  bool sameOrder = started;
+  for (size_t row = 0; row < rows && sameOrder; ++row)
+    sameOrder = request.parents[row] == static_cast<int32_t>(row);
+  for (size_t i = 0; i < programs.states.size(); ++i) {
+    const CompiledPrograms::State &state = programs.states[i];
+    const CompiledPrograms::Array &array = programs.arrays[state.now];
+    void *&now = places.addresses[state.now];
+    void *&next = places.addresses[state.next];
+    const char *before = static_cast<const char *>(places.befores[i]);
+    if (sameOrder && before == next) {
+      std::swap(now, next);
+      continue;
+    }
+    size_t bytes = arrayBytes(array.elementBytes, array.dims, extents(), 1);
+    char *to = static_cast<char *>(now);
+    if (!before) {
+      memset(to, 0, rows * bytes);
+      continue;
+    }
+    for (size_t row = 0; row < rows; ++row)
+      memcpy(to + row * bytes,
+             before + static_cast<size_t>(request.parents[row]) * bytes, bytes);
+  }
+}
+
+bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
+                            std::string &) {
+  reserveRows(request.rows);
+  places.extents[ATTN_EXTENT_ROWS] = request.rows;
+  gatherStates(request);
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    const int32_t *from = nullptr;
+    if (programs.arrays[i].role == BufferRole::Token)
+      from = request.tokens;
+    else if (programs.arrays[i].role == BufferRole::Position)
+      from = request.positions;
+    else if (programs.arrays[i].role == BufferRole::Sentence)
+      from = request.sentences;
+    // Programs may read vectors, so these are copied to where that is safe.
+    if (from)
+      memcpy(places.addresses[i], from,
+             static_cast<size_t>(request.rows) * sizeof(int32_t));
+  }
+  run(programs.compiled.step, programs.step);
+  started = true;
+  for (size_t i = 0; i < programs.states.size(); ++i)
+    places.befores[i] = places.addresses[programs.states[i].next];
+
+  result.logits =
+      static_cast<const float *>(places.addresses[programs.logitsArray]);
+  result.weights = nullptr;
+  if (programs.alignment) {
+    result.weights =
+        static_cast<const float *>(places.addresses[*programs.weightsArray]);
+    result.memoryPositions =
+        places.extents[ATTN_EXTENT_AXIS +
+                       static_cast<size_t>(programs.alignment->axis)];
+    result.heads = programs.alignment->heads;
+  }
+  return true;
+}
+
+} // namespace
+
+DecodingPtr encodeCompiled(const CompiledPrograms &programs,
+                           std::span<const TokenSpan> sentences, int64_t rows,
+                           Arena &memory) {
+  void *place = Layout(memory).take<CompiledDecoding>(1);
+  return DecodingPtr(new (place)
+                         CompiledDecoding(programs, sentences, rows, memory),
+                     DecodingDeleter(/*inArena=*/true));
+}
+
+size_t compiledDecodingBytes(const CompiledPrograms &programs,
+                             const DecodingLimits &limits) {
+  // Few models have so many axes that this needs the heap.
+  char few[64 * sizeof(int64_t)];
+  std::pmr::monotonic_buffer_resource memory(few, sizeof(few));
+  std::pmr::vector<int64_t> extents(programs.extentCount(), &memory);
+  fillExtents(programs, limits, extents.data());
+  Layout layout;
+  Places places;
+  layout.take<CompiledDecoding>(1);
+  places.takeFixed(programs, limits.sentences, layout);
+  places.takeArrays(programs, extents, /*perRow=*/false, layout);
+  size_t workspace = workspaceBytes(programs.compiled.encode, extents);
+  extents[ATTN_EXTENT_ROWS] = limits.rows;
+  workspace =
+      std::max(workspace, workspaceBytes(programs.compiled.step, extents));
+  layout.takeBytes(workspace);
+  if (limits.rows > 0)
+    places.takeArrays(programs, extents, /*perRow=*/true, layout);
+  return layout.bytes();
+}
+
+} // namespace attn

@@ -1,0 +1,89 @@
+//===- compiled_decoding.h - decode with generated code -------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives the buffers of the programs `encode` and `step` their places and runs
+// them. Which buffer is which is found out once, when a model is opened.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_COMPILED_DECODING_H
+#define ATTN_RUNTIME_COMPILED_DECODING_H
+
+#include "runtime/backend.h"
+#include "runtime/compiled_model.h"
+#include "runtime/constants.h"
+#include "runtime/description.h"
+
+namespace attn {
+
+/// The numbers that make symbolic dimensions concrete, see ATTN_EXTENT_AXIS.
+using Extents = std::span<const int64_t>;
+
+/// The bytes of an array from dimension `from` on. Throws std::bad_alloc where
+/// that is more than can be.
+size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
+                  Extents extents, size_t from = 0);
+
+/// The bytes of workspace that a program needs.
+size_t workspaceBytes(const attn_program &program, Extents extents);
+
+/// What all decodings of an opened model share. Not changed after `resolve`.
+struct CompiledPrograms {
+  /// An array of a decoding, which programs know as a buffer.
+  struct Array {
+    BufferRole role;
+    int32_t index;
+    size_t elementBytes;
+    std::vector<Dimension> dims;
+    bool perRow; ///< Whether it grows with the rows.
+  };
+  /// Where the address of a program's buffer comes from: it is constant, or
+  /// that of an array.
+  struct Slot {
+    void *constant = nullptr;
+    size_t array = 0;
+  };
+  /// The arrays of a state. Without an initial state it begins as zeros.
+  struct State {
+    size_t now = 0;
+    size_t next = 0;
+    std::optional<size_t> initial;
+  };
+
+  attn_compiled_model compiled;
+  std::vector<Axis> axes;
+  std::optional<Alignment> alignment;
+  Constants constants;
+
+  std::vector<Array> arrays;
+  std::vector<Slot> encode, step;
+  std::vector<State> states;
+  size_t logitsArray = 0;
+  std::optional<size_t> weightsArray;
+
+  /// Takes over the buffers of `encode` and `step`, which have been checked.
+  /// `constants` has its image by now.
+  void resolve(const Description &description);
+
+  size_t extentCount() const { return ATTN_EXTENT_AXIS + axes.size(); }
+
+private:
+  size_t addArray(const Buffer &buffer);
+};
+
+/// Backend::encode over generated code.
+DecodingPtr encodeCompiled(const CompiledPrograms &programs,
+                           std::span<const TokenSpan> sentences, int64_t rows,
+                           Arena &memory);
+
+/// Backend::memoryBytes over generated code.
+size_t compiledDecodingBytes(const CompiledPrograms &programs,
+                             const DecodingLimits &limits);
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_COMPILED_DECODING_H

@@ -1,0 +1,391 @@
+//===- step_api.cpp - the C interface, step by step -----------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Hands a Backend out to searches that are not ours, and lets nothing through
+// to it that it does not expect.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/c_api.h"
+#include "runtime/float_math.h"
+#include "runtime/guard.h"
+
+#include <algorithm>
+#include <climits>
+
+using namespace attn;
+
+namespace {
+
+/// What is known of the rows of a step.
+struct Rows {
+  int32_t *sentences = nullptr;
+  int32_t *positions = nullptr;
+};
+
+struct Arrays {
+  int32_t *ids = nullptr;          ///< Of all sentences.
+  TokenSpan *sources = nullptr;    ///< [sentences]
+  size_t *memoryLengths = nullptr; ///< [sentences]
+  /// [rows] What the backend is asked.
+  int32_t *tokens = nullptr, *parents = nullptr;
+  Rows now, before;
+
+  void takeSources(size_t sentences, size_t tokenCount, Layout &layout) {
+    ids = layout.take<int32_t>(tokenCount);
+    sources = layout.take<TokenSpan>(sentences);
+    memoryLengths = layout.take<size_t>(sentences);
+  }
+  void takeRows(size_t rows, Layout &layout) {
+    tokens = layout.take<int32_t>(rows);
+    parents = layout.take<int32_t>(rows);
+    for (Rows *some : {&now, &before}) {
+      some->sentences = layout.take<int32_t>(rows);
+      some->positions = layout.take<int32_t>(rows);
+    }
+  }
+};
+
+} // namespace
+
+struct attn_decoding {
+  explicit attn_decoding(const Model &model) : model(model) {}
+  attn_decoding(const Model &model, void *buffer, size_t size)
+      : model(model), inBuffer(true), memory(buffer, size) {}
+
+  bool prepareRows(const attn_step_request &request, std::string &error);
+  const attn_step_result *step(const attn_step_request &request,
+                               attn_error *error);
+
+  const Model &model;
+  bool inBuffer = false;
+  Arena memory;
+  DecodingPtr decoding;
+  size_t sentences = 0;
+  Arrays arrays;
+  size_t capacity = 0; ///< Rows that there is room for.
+  size_t rows = 0;     ///< of the step before.
+  bool started = false;
+  bool failed = false;
+  attn_step_result result = {};
+};
+
+/// The bytes of buffer for a decoding: some at its beginning may have to be
+/// skipped. 0 where the model's code does not work in buffers.
+static size_t neededBytes(const Model &model, size_t tokens,
+                          const DecodingLimits &limits) {
+  std::optional<size_t> work = model.decoder().memoryBytes(limits);
+  if (!work)
+    return 0;
+  Layout layout;
+  Arrays arrays;
+  layout.take<attn_decoding>(1);
+  arrays.takeSources(static_cast<size_t>(limits.sentences), tokens, layout);
+  arrays.takeRows(static_cast<size_t>(limits.rows), layout);
+  layout.takeBytes(*work);
+  layout.takeBytes(1);
+  return layout.bytes();
+}
+
+/// What makes rows of a step of the rows it continues. False and a message, and
+/// nothing has changed, where that cannot be.
+bool attn_decoding::prepareRows(const attn_step_request &request,
+                                std::string &error) {
+  auto fail = [&](const std::string &expected, const std::string &found) {
+    error = "expected " + expected + ", but got " + found;
+    return false;
+  };
+  if (!request.rows || request.rows > INT32_MAX)
+    return fail("1 to " + std::to_string(INT32_MAX) + " rows",
+                std::to_string(request.rows));
+  if (memory.isBounded() && request.rows > capacity)
+    return fail("at most " + std::to_string(capacity) +
+                    " rows, which the buffer was made for",
+                std::to_string(request.rows));
+  if (started && !request.tokens)
+    return fail("tokens", "null");
+  if (!started && request.tokens)
+    return fail("no tokens in the first step", "some");
+  if (request.rows > capacity) {
+    Arrays grown = arrays;
+    Layout layout(memory);
+    size_t room = std::max(request.rows, 2 * capacity);
+    grown.takeRows(room, layout);
+    std::copy_n(arrays.before.sentences, rows, grown.before.sentences);
+    std::copy_n(arrays.before.positions, rows, grown.before.positions);
+    arrays = grown;
+    capacity = room;
+  }
+
+  int32_t vocabulary = model.description().targetVocabulary().size();
+  const Rows &before = arrays.before, &now = arrays.now;
+  size_t parentCount = started ? rows : sentences;
+  for (size_t i = 0; i < request.rows; ++i) {
+    auto ofRow = [&](const char *what) {
+      return what + std::string(" of row ") + std::to_string(i);
+    };
+    int32_t parent =
+        request.parents ? request.parents[i] : static_cast<int32_t>(i);
+    if (parent < 0 || static_cast<size_t>(parent) >= parentCount)
+      return fail(ofRow(started ? "a parent" : "a sentence") + " of 0 to " +
+                      std::to_string(parentCount - 1) +
+                      (started ? ", the rows of the step before"
+                               : ", the sentences that were encoded"),
+                  std::to_string(parent));
+    int32_t sentence = started ? before.sentences[parent] : parent;
+    if (i && sentence < now.sentences[i - 1])
+      return fail("rows in the order of their sentences",
+                  "row " + std::to_string(i) + " of sentence " +
+                      std::to_string(sentence) + " after one of sentence " +
+                      std::to_string(now.sentences[i - 1]));
+    int32_t token =
+        started ? request.tokens[i] : model.description().target.start;
+    if (started && (token < 0 || token >= vocabulary))
+      return fail(ofRow("a token") + " of 0 to " +
+                      std::to_string(vocabulary - 1),
+                  std::to_string(token));
+    arrays.tokens[i] = token;
+    arrays.parents[i] = parent;
+    now.sentences[i] = sentence;
+    now.positions[i] = started ? before.positions[parent] + 1 : 0;
+  }
+  return true;
+}
+
+const attn_step_result *attn_decoding::step(const attn_step_request &request,
+                                            attn_error *error) {
+  std::string message;
+  if (failed) {
+    setError(
+        error, ATTN_ERROR_ARGUMENT,
+        "expected a decoding of which no step has failed, but got another");
+    return nullptr;
+  }
+  if (!prepareRows(request, message)) {
+    setError(error, ATTN_ERROR_ARGUMENT, message.c_str());
+    return nullptr;
+  }
+  StepRequest asked;
+  asked.rows = static_cast<int64_t>(request.rows);
+  asked.tokens = arrays.tokens;
+  asked.positions = arrays.now.positions;
+  asked.sentences = arrays.now.sentences;
+  asked.parents = arrays.parents;
+  StepResult answer;
+  FloatingPointScope floatingPoint;
+  failed = true;
+  if (!decoding->step(asked, answer, message)) {
+    setError(error, ATTN_ERROR_INPUT, message.c_str());
+    return nullptr;
+  }
+  failed = false;
+  started = true;
+  rows = request.rows;
+  result.struct_size = sizeof(result);
+  result.rows = rows;
+  result.vocabulary_size =
+      static_cast<size_t>(model.description().targetVocabulary().size());
+  result.logits = answer.logits;
+  result.sentences = arrays.now.sentences;
+  result.memory_positions = static_cast<size_t>(answer.memoryPositions);
+  result.heads = static_cast<size_t>(answer.heads);
+  result.weights = answer.weights;
+  result.memory_lengths = arrays.memoryLengths;
+  std::swap(arrays.now, arrays.before);
+  return &result;
+}
+
+/// The limits of the sentences given, and the tokens of all of them. False and
+/// a message where they are too many.
+static bool findLimits(const Model &model, const attn_sentences &sentences,
+                       size_t rows, DecodingLimits &limits, size_t &tokens,
+                       std::string &error) {
+  size_t end = model.sourceEnd() >= 0 ? 1 : 0;
+  size_t longest = 0;
+  tokens = 0;
+  for (size_t i = 0; i < sentences.count; ++i) {
+    longest = std::max(longest, sentences.lengths[i]);
+    tokens += sentences.lengths[i] + end;
+  }
+  rows = rows ? rows : sentences.count;
+  if (sentences.count > INT32_MAX || longest >= INT32_MAX || rows > INT32_MAX) {
+    error = "expected sentences, tokens and rows of less than 2147483648";
+    return false;
+  }
+  limits = {static_cast<int64_t>(sentences.count),
+            static_cast<int64_t>(longest + end), static_cast<int64_t>(rows)};
+  return true;
+}
+
+static void freeDecoding(attn_decoding *decoding) {
+  if (!decoding)
+    return;
+  if (decoding->inBuffer)
+    decoding->~attn_decoding();
+  else
+    delete decoding;
+}
+
+/// A decoding of sentences which have been checked. Null and an error on
+/// failure.
+static attn_decoding *encodeSentences(const Model &model,
+                                      const attn_sentences &sentences,
+                                      const attn_encode_options &options,
+                                      attn_error *error) {
+  std::string message;
+  auto fail = [&](attn_status status, const std::string &text) {
+    setError(error, status, text.c_str());
+    return nullptr;
+  };
+  DecodingLimits limits;
+  size_t tokens;
+  if (!findLimits(model, sentences, options.rows, limits, tokens, message))
+    return fail(ATTN_ERROR_OPTION, message);
+  std::unique_ptr<attn_decoding, void (*)(attn_decoding *)> decoding(
+      nullptr, freeDecoding);
+  if (options.buffer) {
+    size_t needed = neededBytes(model, tokens, limits);
+    if (!needed)
+      return fail(ATTN_ERROR_UNSUPPORTED,
+                  "expected a compiled model to use a buffer");
+    if (options.buffer_size < needed)
+      return fail(ATTN_ERROR_MEMORY,
+                  "expected a buffer of at least " + std::to_string(needed) +
+                      " bytes, but got " + std::to_string(options.buffer_size));
+    size_t size = options.buffer_size;
+    void *place = options.buffer;
+    size_t own = Arena::blockBytes(sizeof(attn_decoding));
+    std::align(Arena::alignment, own, place, size);
+    decoding.reset(new (place) attn_decoding(
+        model, static_cast<char *>(place) + own, size - own));
+  } else {
+    decoding.reset(new attn_decoding(model));
+  }
+
+  Layout layout(decoding->memory);
+  Arrays &arrays = decoding->arrays;
+  arrays.takeSources(sentences.count, tokens, layout);
+  arrays.takeRows(static_cast<size_t>(limits.rows), layout);
+  decoding->sentences = sentences.count;
+  decoding->capacity = static_cast<size_t>(limits.rows);
+  const Vocabulary *source = model.sourceVocabulary();
+  const Vocabulary &vocabulary =
+      source ? *source : model.description().targetVocabulary();
+  int32_t *ids = arrays.ids;
+  for (size_t i = 0; i < sentences.count; ++i) {
+    size_t length = sentences.lengths[i];
+    bool good = readSentence(sentences, i, vocabulary, ids, message) &&
+                model.checkSource({ids, length}, message);
+    if (good && source && !length) {
+      good = false;
+      message = "expected at least one token, but got none";
+    }
+    if (!good)
+      return fail(ATTN_ERROR_INPUT,
+                  "sentence " + std::to_string(i) + ": " + message);
+    if (model.sourceEnd() >= 0)
+      ids[length++] = model.sourceEnd();
+    arrays.sources[i] = {ids, length};
+    ids += length;
+  }
+  FloatingPointScope floatingPoint;
+  decoding->decoding =
+      model.decoder().encode({arrays.sources, sentences.count}, limits.rows,
+                             decoding->memory, message);
+  if (!decoding->decoding)
+    return fail(ATTN_ERROR_INPUT, message);
+  for (size_t i = 0; i < sentences.count; ++i)
+    arrays.memoryLengths[i] = static_cast<size_t>(
+        decoding->decoding->memoryLength(static_cast<int64_t>(i)));
+  return decoding.release();
+}
+
+static attn_decoding *encode(const attn_model *model,
+                             const attn_sentences *sentences,
+                             const attn_encode_options *options,
+                             attn_error *error) {
+  return guarded(error, [&]() -> attn_decoding * {
+    auto fail = [&](const std::string &message) {
+      setError(error, ATTN_ERROR_ARGUMENT, message.c_str());
+      return nullptr;
+    };
+    if (!model || !sentences)
+      return fail("expected a model and sentences, but got null");
+    std::string message;
+    attn_sentences given = {};
+    attn_encode_options how = attn_default_encode_options();
+    if (!copyOptions(&given, sizeof(given), sentences, "attn_sentences",
+                     message) ||
+        (options && !copyOptions(&how, sizeof(how), options,
+                                 "attn_encode_options", message)) ||
+        !checkSentences(given, "sentences", message))
+      return fail(message);
+    if (!given.count)
+      return fail("expected at least one sentence, but got none");
+    return encodeSentences(*model->model, given, how, error);
+  });
+}
+
+static size_t encodeMemory(const attn_model *model, size_t sentences,
+                           size_t sourceLength, size_t rows,
+                           attn_error *error) {
+  return guarded(error, [&]() -> size_t {
+    std::string message;
+    if (!model || !sentences) {
+      setError(error, ATTN_ERROR_ARGUMENT,
+               "expected a model and at least one sentence, but got none");
+      return 0;
+    }
+    // One sentence is as good as all of the same length.
+    attn_sentences one = {sizeof(one), 1, &sourceLength, nullptr, nullptr};
+    DecodingLimits limits;
+    size_t tokens;
+    bool fits = sentences <= INT32_MAX &&
+                findLimits(*model->model, one, rows ? rows : sentences, limits,
+                           tokens, message);
+    if (!fits || __builtin_mul_overflow(tokens, sentences, &tokens)) {
+      setError(error, ATTN_ERROR_OPTION,
+               "expected sentences, tokens and rows of less than 2147483648");
+      return 0;
+    }
+    limits.sentences = static_cast<int64_t>(sentences);
+    size_t needed = neededBytes(*model->model, tokens, limits);
+    if (!needed)
+      setError(error, ATTN_ERROR_UNSUPPORTED,
+               "expected a compiled model to plan for");
+    return needed;
+  });
+}
+
+static const attn_step_result *step(attn_decoding *decoding,
+                                    const attn_step_request *request,
+                                    attn_error *error) {
+  return guarded(error, [&]() -> const attn_step_result * {
+    std::string message;
+    attn_step_request given = {};
+    if (!decoding || !request)
+      message = "expected a decoding and a request, but got null";
+    else if (copyOptions(&given, sizeof(given), request, "attn_step_request",
+                         message))
+      return decoding->step(given, error);
+    setError(error, ATTN_ERROR_ARGUMENT, message.c_str());
+    return nullptr;
+  });
+}
+
+static double rowLogSumExp(const float *logits, size_t size) {
+  FloatingPointScope floatingPoint;
+  return logSumExp(logits, static_cast<int64_t>(size));
+}
+
+void attn::addStepApi(attn_api &api) {
+  api.encode = encode;
+  api.encode_memory = encodeMemory;
+  api.step = step;
+  api.free_decoding = freeDecoding;
+  api.log_sum_exp = rowLogSumExp;
+}

@@ -1,0 +1,65 @@
+//===- workers.h - do several things at once ------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_WORKERS_H
+#define ATTN_RUNTIME_WORKERS_H
+
+#include "attn/attn.h"
+
+#include <cstddef>
+#include <memory_resource>
+#include <mutex>
+
+namespace attn {
+
+/// Where tasks run: on threads of the caller's, or on own ones, which live as
+/// long as the tasks.
+struct Workers {
+  static constexpr size_t most = 1024;
+
+  size_t count = 1; ///< 1 to `most`.
+  attn_parallel_function parallel = nullptr;
+  void *context = nullptr;
+
+  /// Something to do in parts. Does not throw.
+  class Tasks {
+  public:
+    virtual ~Tasks() = default;
+    virtual void run(size_t number) = 0;
+  };
+
+  /// Runs `tasks` 0 to `number` - 1, each once, and returns when all are done.
+  /// `number` is at most `most`. Whatever does not find a thread runs on the
+  /// caller's.
+  void run(size_t number, Tasks &tasks) const;
+};
+
+/// Memory that several threads take.
+class SharedMemory : public std::pmr::memory_resource {
+public:
+  explicit SharedMemory(std::pmr::memory_resource &memory) : memory(memory) {}
+
+private:
+  void *do_allocate(size_t size, size_t alignment) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    return memory.allocate(size, alignment);
+  }
+  void do_deallocate(void *block, size_t size, size_t alignment) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    memory.deallocate(block, size, alignment);
+  }
+  bool do_is_equal(const memory_resource &other) const noexcept override {
+    return this == &other;
+  }
+
+  std::mutex mutex;
+  std::pmr::memory_resource &memory;
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_WORKERS_H
