@@ -159,9 +159,13 @@ bool checkPrograms(const attn_compiled_model &compiled,
     const Buffer *weights = findBuffer(description.step, Weights);
     std::vector<Dimension> dims = {{Kind::Rows, 0},
                                    {Kind::Axis, description.alignment->axis}};
-    bool fits = description.alignment->heads == 1 && isShape(weights, dims);
-    dims.push_back({Kind::Number, description.alignment->heads});
-    if (!fits && !isShape(weights, dims))
+    // Heads may lie in several dimensions, or in none.
+    int64_t heads = 1;
+    for (size_t d = dims.size(); weights && d < weights->dims.size(); ++d) {
+      dims.push_back({Kind::Number, weights->dims[d].number});
+      heads *= weights->dims[d].number;
+    }
+    if (!isShape(weights, dims) || heads != description.alignment->heads)
       return fail("expected weights of the alignment in program step");
   }
   return true;
