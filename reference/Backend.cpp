@@ -16,9 +16,13 @@ using namespace mlir::attn::reference;
 
 namespace {
 
+/// What was observed, and its values.
+using Observed = std::vector<std::pair<ObserveOp, Tensor>>;
+
 /// A sentence and its live hypotheses.
 struct Sentence {
   Encoded encoded;
+  Observed observed, observedByStep;
   SmallVector<Tensor> states; ///< One row per hypothesis.
   Histories histories;
 };
@@ -36,6 +40,8 @@ public:
   bool step(const ::attn::StepRequest &request, ::attn::StepResult &result,
             std::string &error) override;
   int64_t memoryLength(int64_t sentence) const override;
+  void observe(bool ofStep, int64_t number,
+               const ::attn::ObserveFunction &show) const override;
 
 private:
   /// Where the states of a row are.
@@ -65,6 +71,31 @@ int64_t ReferenceDecoding::memoryLength(int64_t sentence) const {
               : 0;
 }
 
+void ReferenceDecoding::observe(bool ofStep, int64_t number,
+                                const ::attn::ObserveFunction &show) const {
+  // After a step `places` has its rows.
+  const Sentence &sentence =
+      sentences[ofStep ? places[number].sentence : number];
+  int64_t row = ofStep ? places[number].row : 0;
+  for (const auto &[op, tensor] :
+       ofStep ? sentence.observedByStep : sentence.observed) {
+    std::string name = ObserveOp(op).getPath().str();
+    std::vector<size_t> shape(tensor.shape.begin() + 1, tensor.shape.end());
+    int64_t size = tensor.size() / tensor.shape[0];
+    ArrayRef<double> values = ArrayRef(tensor.data).slice(row * size, size);
+    std::vector<float> floats;
+    std::vector<int32_t> integers;
+    if (tensor.width)
+      integers.assign(values.begin(), values.end());
+    else
+      floats.assign(values.begin(), values.end());
+    const void *data = floats.data();
+    if (tensor.width)
+      data = integers.data();
+    show({name.c_str(), tensor.width != 0, shape, data});
+  }
+}
+
 bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
                                      int64_t begin, int64_t end,
                                      std::string &error) {
@@ -91,6 +122,10 @@ bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
   Environment environment;
   environment.parameters = &parameters;
   environment.histories = &sentence.histories;
+  sentence.observedByStep.clear();
+  environment.observe = [&](ObserveOp op, const Tensor &tensor) {
+    sentence.observedByStep.emplace_back(op, tensor);
+  };
   // The evaluation knows one sentence only.
   Tensor own = Tensor::integers({rows}, std::vector<int32_t>(rows));
   FailureOr<Step> step =
@@ -150,6 +185,10 @@ ReferenceBackend::encode(std::span<const ::attn::TokenSpan> sentences, int64_t,
       int64_t length = static_cast<int64_t>(ids.size());
       Environment environment;
       environment.parameters = &parameters;
+      environment.observe =
+          [&observed = sentence.observed](ObserveOp op, const Tensor &tensor) {
+            observed.emplace_back(op, tensor);
+          };
       FailureOr<Encoded> values = reference::encode(
           encoder,
           Tensor::integers({1, length}, ArrayRef(ids.data(), ids.size())),

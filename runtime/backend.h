@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,6 +60,16 @@ struct StepResult {
   int64_t heads = 1;
 };
 
+/// The value of a name of the spec for one sentence or row, without padding.
+/// Lives as long as the call it is handed to.
+struct ObservedValue {
+  const char *name = nullptr;
+  bool isInteger = false; ///< i32, else f32.
+  std::span<const size_t> shape;
+  const void *data = nullptr; ///< Dense.
+};
+using ObserveFunction = std::function<void(const ObservedValue &)>;
+
 /// A batch of encoded sentences that is being decoded. Used by one thread.
 class Decoding {
 public:
@@ -69,6 +80,12 @@ public:
   /// The memory positions of one sentence (columns of its alignment), 0 where
   /// the model has no alignment.
   virtual int64_t memoryLength(int64_t sentence) const = 0;
+  /// Shows what the encoder made of the names of the spec for a sentence, or
+  /// the last step for a row of it.
+  virtual void observe(bool ofStep, int64_t number,
+                       const ObserveFunction &show) const {
+    (void)ofStep, (void)number, (void)show;
+  }
 };
 
 /// Ends a decoding, which lies in an arena or on the heap.

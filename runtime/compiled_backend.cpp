@@ -67,13 +67,13 @@ bool checkPrograms(const attn_compiled_model &compiled,
       {"encode",
        description.encode,
        compiled.encode.run,
-       {Parameter, Prepared, Input, Length, Memory, MemoryLength,
-        InitialState}},
+       {Parameter, Prepared, Input, Length, Memory, MemoryLength, InitialState,
+        Observed}},
       {"step",
        description.step,
        compiled.step.run,
        {Parameter, Prepared, Length, Memory, MemoryLength, Token, Position,
-        Sentence, State, NextState, Logits, Weights}}};
+        Sentence, State, NextState, Logits, Weights, Observed}}};
   for (const auto &[name, program, run, allowed] : cases) {
     std::string where = std::string("program ") + name + ": ";
     if (!program.empty() && !run)
@@ -113,6 +113,19 @@ bool checkPrograms(const attn_compiled_model &compiled,
                         return a.kind == b.kind && a.number == b.number;
                       });
   };
+  for (const auto &[program, first] :
+       {std::pair(&description.encode, Kind::Sentences),
+        std::pair(&description.step, Kind::Rows)})
+    for (const Buffer &buffer : *program) {
+      if (buffer.role != Observed)
+        continue;
+      auto isInner = [](const Dimension &dim) {
+        return dim.kind == Kind::Number || dim.kind == Kind::Axis;
+      };
+      if (buffer.dims.empty() || buffer.dims[0].kind != first ||
+          !std::all_of(buffer.dims.begin() + 1, buffer.dims.end(), isInner))
+        return fail("expected what is observed for every sentence or row");
+    }
   for (const Buffer &buffer : description.prepare)
     for (const Dimension &dim : buffer.dims)
       if (dim.kind != Kind::Number)

@@ -42,7 +42,7 @@ size_t CompiledPrograms::addArray(const Buffer &buffer) {
       buffer.dims.begin(), buffer.dims.end(),
       [](const Dimension &dim) { return dim.kind == Dimension::Kind::Rows; });
   arrays.push_back({buffer.role, buffer.index, bufferTypeSize(buffer.type),
-                    buffer.dims, perRow});
+                    buffer.dims, perRow, buffer.name, buffer.type == "i32"});
   return arrays.size() - 1;
 }
 
@@ -68,6 +68,7 @@ void CompiledPrograms::resolve(const Description &description) {
       states.push_back({i, *find(BufferRole::NextState, arrays[i].index),
                         find(BufferRole::InitialState, arrays[i].index)});
   logitsArray = *find(BufferRole::Logits, 0);
+  sentenceArray = find(BufferRole::Sentence, 0);
   if (alignment)
     weightsArray = find(BufferRole::Weights, 0);
 }
@@ -87,6 +88,7 @@ void fillExtents(const CompiledPrograms &programs, const DecodingLimits &limits,
 struct Places {
   int64_t *extents = nullptr;          ///< [extents]
   int64_t *alignmentLengths = nullptr; ///< [sentences]
+  int64_t *sourceLengths = nullptr;    ///< [sentences]
   void **addresses = nullptr;          ///< [arrays]
   void **buffers = nullptr;            ///< Of the program that runs.
   const void **befores = nullptr;      ///< [states] Those of the rows before.
@@ -113,6 +115,7 @@ void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
   extents = layout.take<int64_t>(programs.extentCount());
   if (programs.alignment)
     alignmentLengths = layout.take<int64_t>(static_cast<size_t>(sentences));
+  sourceLengths = layout.take<int64_t>(static_cast<size_t>(sentences));
   addresses = layout.take<void *>(programs.arrays.size());
   buffers = layout.take<void *>(
       std::max(programs.encode.size(), programs.step.size()));
@@ -143,6 +146,8 @@ public:
   int64_t memoryLength(int64_t sentence) const override {
     return programs.alignment ? places.alignmentLengths[sentence] : 0;
   }
+  void observe(bool ofStep, int64_t number,
+               const ObserveFunction &show) const override;
 
 private:
   Extents extents() const { return {places.extents, programs.extentCount()}; }
@@ -171,6 +176,8 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
   places.takeFixed(programs, limits.sentences, layout);
   fillExtents(programs, limits, places.extents);
   places.takeArrays(programs, extents(), /*perRow=*/false, layout);
+  for (size_t i = 0; i < sentences.size(); ++i)
+    places.sourceLengths[i] = static_cast<int64_t>(sentences[i].size());
   if (programs.alignment)
     for (size_t i = 0; i < sentences.size(); ++i)
       places.alignmentLengths[i] =
@@ -293,6 +300,49 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
     result.heads = programs.alignment->heads;
   }
   return true;
+}
+
+void CompiledDecoding::observe(bool ofStep, int64_t number,
+                               const ObserveFunction &show) const {
+  int64_t sentence = number;
+  if (ofStep)
+    sentence = static_cast<const int32_t *>(
+        places.addresses[*programs.sentenceArray])[number];
+  std::vector<size_t> shape, padded;
+  std::vector<char> values;
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    const CompiledPrograms::Array &array = programs.arrays[i];
+    if (array.role != BufferRole::Observed || array.perRow != ofStep)
+      continue;
+    shape.clear();
+    padded.clear();
+    for (size_t d = 1; d < array.dims.size(); ++d) {
+      int64_t size = array.dims[d].number, full = size;
+      if (array.dims[d].kind == Dimension::Kind::Axis) {
+        full = places.extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
+        size = axisLength(programs.axes, static_cast<int32_t>(size),
+                          places.sourceLengths[sentence]);
+      }
+      shape.push_back(static_cast<size_t>(size));
+      padded.push_back(static_cast<size_t>(full));
+    }
+    size_t bytes = arrayBytes(array.elementBytes, array.dims, extents(), 1);
+    const char *from = static_cast<const char *>(places.addresses[i]) +
+                       static_cast<size_t>(number) * bytes;
+    values.clear();
+    std::function<void(size_t, size_t, size_t)> copy =
+        [&](size_t d, size_t start, size_t width) {
+          if (d == shape.size()) {
+            values.insert(values.end(), from + start, from + start + width);
+            return;
+          }
+          width /= padded[d];
+          for (size_t place = 0; place < shape[d]; ++place)
+            copy(d + 1, start + place * width, width);
+        };
+    copy(0, 0, bytes);
+    show({array.name.c_str(), array.isInteger, shape, values.data()});
+  }
 }
 
 } // namespace

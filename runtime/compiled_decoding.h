@@ -40,6 +40,8 @@ struct CompiledPrograms {
     size_t elementBytes;
     std::vector<Dimension> dims;
     bool perRow; ///< Whether it grows with the rows.
+    std::string name;
+    bool isInteger;
   };
   /// Where the address of a program's buffer comes from: it is constant, or
   /// that of an array.
@@ -63,7 +65,7 @@ struct CompiledPrograms {
   std::vector<Slot> encode, step;
   std::vector<State> states;
   size_t logitsArray = 0;
-  std::optional<size_t> weightsArray;
+  std::optional<size_t> weightsArray, sentenceArray;
 
   /// Takes over the buffers of `encode` and `step`, which have been checked.
   /// `constants` has its image by now.

@@ -48,7 +48,8 @@ static constexpr struct {
              {"position", BufferRole::Position},
              {"sentence", BufferRole::Sentence},
              {"logits", BufferRole::Logits},
-             {"weights", BufferRole::Weights}};
+             {"weights", BufferRole::Weights},
+             {"observed", BufferRole::Observed}};
 
 namespace {
 
@@ -172,6 +173,8 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
       reader.fail("expected a known role, but got " + quote(role));
     buffer.index = reader.numberOr(entry, "index", 0);
     buffer.type = reader.text(reader.member(entry, "type"), "type");
+    if (buffer.role == BufferRole::Observed)
+      buffer.name = reader.text(reader.member(entry, "name"), "name");
     for (const JsonValue &dim :
          reader.list(reader.member(entry, "dims"), "dims")) {
       Dimension dimension;

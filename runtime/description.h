@@ -74,7 +74,8 @@ enum class BufferRole {
   Position,
   Sentence,
   Logits,
-  Weights
+  Weights,
+  Observed
 };
 
 /// One buffer of a program.
@@ -83,6 +84,7 @@ struct Buffer {
   int32_t index = 0;
   std::string type = "f32";
   std::vector<Dimension> dims;
+  std::string name; ///< Of an observed value.
 };
 
 using Program = std::vector<Buffer>;

@@ -382,10 +382,46 @@ static double rowLogSumExp(const float *logits, size_t size) {
   return logSumExp(logits, static_cast<int64_t>(size));
 }
 
+static size_t observe(const attn_decoding *decoding, int ofStep, size_t number,
+                      attn_observe_function show, void *context,
+                      attn_error *error) {
+  return guarded(error, [&]() -> size_t {
+    auto fail = [&](const std::string &message) {
+      setError(error, ATTN_ERROR_ARGUMENT, message.c_str());
+      return 0;
+    };
+    if (!decoding || !show)
+      return fail("expected a decoding and a function, but got null");
+    if (ofStep && (!decoding->started || decoding->failed))
+      return fail("expected a step to observe, but got none");
+    size_t count = ofStep ? decoding->rows : decoding->sentences;
+    if (number >= count)
+      return fail("expected a number below " + std::to_string(count) +
+                  ", but got " + std::to_string(number));
+    size_t values = 0;
+    decoding->decoding->observe(
+        ofStep, static_cast<int64_t>(number), [&](const ObservedValue &value) {
+          attn_observation shown = {};
+          shown.struct_size = sizeof(shown);
+          shown.name = value.name;
+          shown.rank = value.shape.size();
+          shown.shape = value.shape.data();
+          if (value.isInteger)
+            shown.integers = static_cast<const int32_t *>(value.data);
+          else
+            shown.floats = static_cast<const float *>(value.data);
+          show(context, &shown);
+          ++values;
+        });
+    return values;
+  });
+}
+
 void attn::addStepApi(attn_api &api) {
   api.encode = encode;
   api.encode_memory = encodeMemory;
   api.step = step;
   api.free_decoding = freeDecoding;
   api.log_sum_exp = rowLogSumExp;
+  api.observe = observe;
 }

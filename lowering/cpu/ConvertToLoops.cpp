@@ -350,11 +350,10 @@ public:
       copies.push_back({value, buffer});
   }
 
-  /// Makes outputs of the values that `block` observes. `numberOf` gives the
-  /// axis of the model that lengths belong to.
-  LogicalResult addObserved(Block &block, Dim rows,
+  /// Makes outputs of the values that `block` observes, numbered from `index`.
+  /// `numberOf` gives the axis of the model that lengths belong to.
+  LogicalResult addObserved(Block &block, int64_t index, Dim rows,
                             function_ref<int64_t(Value)> numberOf) {
-    int64_t index = 0;
     for (auto op : block.getOps<ObserveOp>()) {
       SmallVector<Dim> dims = {rows};
       for (Value lengths : op.getLengths()) {
@@ -483,7 +482,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
           value, program.getArgumentFor("initial_state", index, value.getType(),
                                         {program.sentencesDim()}));
     }
-    if (failed(program.addObserved(block, program.sentencesDim(),
+    if (failed(program.addObserved(block, 0, program.sentencesDim(),
                                    [&](Value lengths) {
                                      int64_t axis = axes.getNumber(lengths);
                                      return axis < axes.size() ? axis : -1;
@@ -540,8 +539,11 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     if (predict.getWeights())
       output(predict.getWeights(), "weights", 0, *predict.getAlignAxis());
     auto lengthArguments = decoder.getLengthArguments();
+    int64_t numObserved = 0; // by the encoder
+    if (EncoderOp encoder = model.getEncoder())
+      numObserved = llvm::range_size(encoder.getBody().getOps<ObserveOp>());
     if (failed(program.addObserved(
-            decoder.getBody().front(), program.rowsDim(),
+            decoder.getBody().front(), numObserved, program.rowsDim(),
             [&](Value lengths) -> int64_t {
               auto found = llvm::find(lengthArguments, lengths);
               return found == lengthArguments.end()

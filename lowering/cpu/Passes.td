@@ -30,6 +30,30 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     further arguments.
 
     Expects reads to be fused and recurrences to be expanded.
+
+    ```mlir
+    func.func @f(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+      %0 = math.tanh %x : tensor<?x16xf32>
+      %1 = arith.mulf %0, %x : tensor<?x16xf32>
+      return %1 : tensor<?x16xf32>
+    }
+    ```
+
+    becomes one loop, without a buffer for `%0`:
+
+    ```mlir
+    func.func @f(%x: memref<?x16xf32>, %result: memref<?x16xf32>) {
+      scf.for %row = %c0 to %rows step %c1 {
+        scf.for %feature = %c0 to %c16 step %c16 {
+          %a = vector.load %x[%row, %feature] : memref<?x16xf32>, vector<16xf32>
+          %0 = math.tanh %a : vector<16xf32>
+          %1 = arith.mulf %0, %a : vector<16xf32>
+          vector.store %1, %result[%row, %feature] : memref<?x16xf32>, vector<16xf32>
+        }
+      }
+      return
+    }
+    ```
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
@@ -46,6 +70,19 @@ def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
     that answers how many bytes it needs for given extents. A buffer takes the place
     of one of the same size that is no longer used. After this pass a program
     allocates nothing.
+
+    ```mlir
+    func.func @step(%sentences: index, %rows: index, ...) attributes {attn.program = [...]} {
+      %a = memref.alloc(%rows) : memref<?x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step_workspace(%sentences: index, %rows: index) -> index
+    func.func @step(%sentences: index, %rows: index, ..., %workspace: memref<?xi8>) {
+      %a = memref.view %workspace[%c0][%rows] : memref<?xi8> to memref<?x4xf32>
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -58,6 +95,20 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::ModuleOp"> {
     divisions, fused multiply-adds and integer operations (R21), on vectors as
     on scalars. No call of a mathematical library remains, so one lane of a
     vector gives the same bits as a scalar, on every target.
+
+    ```mlir
+    %y = math.exp %x : vector<16xf32>
+    ```
+
+    becomes the power of two nearest to `exp(x)`, made of integers, times a
+    polynomial of what is left:
+
+    ```mlir
+    %p = math.fma %r, %c5, %c4 : vector<16xf32>
+    %q = math.fma %r, %p, %c3 : vector<16xf32>
+    ...
+    %y = arith.mulf %q, %power : vector<16xf32>
+    ```
 
     With `portable`, a fused multiply-add becomes a product and a sum, each of
     them rounded, so that processors without one give these bits too.
@@ -76,6 +127,18 @@ def EmitEntryPoints : Pass<"attn-emit-entry-points", "::mlir::ModuleOp"> {
     After conversion to the LLVM dialect: for every program an entry point
     `attn_NAME(extents, buffers, workspace)` that unpacks the arrays of
     runtime/compiled_model.h, and `attn_NAME_workspace(extents)`.
+
+    ```mlir
+    llvm.func internal @step(%sentences: i64, %rows: i64, %x: !llvm.ptr, ...)
+
+    llvm.func hidden @attn_step(%extents: !llvm.ptr, %buffers: !llvm.ptr, %workspace: !llvm.ptr) {
+      %sentences = llvm.load %extents : !llvm.ptr -> i64
+      ...
+      llvm.call @step(%sentences, %rows, %x, ...)
+      llvm.return
+    }
+    llvm.func hidden @attn_step_workspace(%extents: !llvm.ptr) -> i64
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

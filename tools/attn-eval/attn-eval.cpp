@@ -116,6 +116,7 @@ static OwningOpRef<ModuleOp> loadModule(const Settings &settings,
     return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   }
   frontend::Options options;
+  options.observe = !settings.decode.dumpPath.empty();
   for (const auto &[name, size] : settings.dims)
     options.sizes[name] = size;
   for (const auto &entry : settings.vocabularies)

@@ -250,6 +250,13 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
                  settings.align);
   parser.addText("align-svg", "FILE", "draw the weights in an SVG picture",
                  settings.alignSvgPath);
+  parser.addText(
+      "dump", "DIR",
+      "write what the model makes of each name of its spec\nwhile it "
+      "says the best result: DIR/LINE/encoder.h.npy,\n"
+      "DIR/LINE/decoder.s.npy with a row a step, lines\ncounted "
+      "from 1; numpy reads them",
+      settings.dumpPath);
   parser.addOption(
       "align-head", "average|all|N",
       "weights of which head, the first being 0 (default\naverage)",

@@ -9,6 +9,7 @@
 #include "runtime/text.h"
 #include "tools/decode/alignment_grid.h"
 #include "tools/decode/alignment_svg.h"
+#include "tools/decode/dump.h"
 #include "tools/decode/line_reader.h"
 #include "tools/decode/output_file.h"
 #include "tools/decode/progress.h"
@@ -122,6 +123,8 @@ private:
              const std::string &problem);
   void drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
                       size_t rank, bool asPicture);
+  /// Dumps the best hypothesis of a line. False after a message.
+  bool dump(const Line &line, const attn_hypothesis &hypothesis);
 
   const std::string &tool;
   const DecodeSettings &settings;
@@ -230,6 +233,9 @@ bool Runner::run(const std::vector<Line> &lines,
       ++sentenceErrors;
       fail("line " + std::to_string(lineNumber) + ": " + problem);
     }
+    if (!settings.dumpPath.empty() && problem.empty() &&
+        !dump(lines[i], *api.hypothesis(results.get(), i, 0)))
+      return false;
     print(lines[i], results.get(), i, problem);
   }
   // Nobody waits for what can no longer be printed.
@@ -238,6 +244,25 @@ bool Runner::run(const std::vector<Line> &lines,
                 quote(strerror(errno)));
   progress.show(lineNumber);
   return true;
+}
+
+bool Runner::dump(const Line &line, const attn_hypothesis &hypothesis) {
+  if (!hypothesis.emitted)
+    return true;
+  std::vector<int32_t> tokens(hypothesis.ids,
+                              hypothesis.ids + hypothesis.length);
+  if (hypothesis.emitted > hypothesis.length)
+    tokens.push_back(
+        api.vocabulary(model, static_cast<size_t>(info.target_vocabulary))
+            ->end);
+  static const Line none;
+  Sentences sentence;
+  sentence.add(info.has_encoder ? line : none);
+  std::string folder = settings.dumpPath + "/" + std::to_string(lineNumber);
+  std::string problem;
+  if (dumpSentence(api, model, sentence.view(), tokens, folder, problem))
+    return true;
+  return fail("line " + std::to_string(lineNumber) + ": --dump: " + problem);
 }
 
 void Runner::print(const Line &line, const attn_results *results, size_t number,

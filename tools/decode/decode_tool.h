@@ -45,6 +45,8 @@ struct DecodeSettings {
   size_t window = 512;
   /// Tokens that a line may have. Time and memory grow with the square of them.
   size_t maxSourceLength = 4096;
+  /// A folder for the values of the names of the spec, or empty.
+  std::string dumpPath;
 };
 
 /// Adds the options of decoding to a tool's own.

@@ -573,6 +573,25 @@ typedef struct attn_step_result {
   const size_t *memory_lengths;
 } attn_step_result;
 
+/** The value of a name of the spec, for one sentence or one row of a step. Lives
+ * as long as the call that it is handed to. */
+typedef struct attn_observation {
+  size_t struct_size;
+  /** The name below the path of its block: `decoder.align.a`. One that is
+   * defined again has a number: `decoder.w#2`. */
+  const char *name;
+  /** Sequence positions, without padding, then features; [] for a number. */
+  size_t rank;
+  const size_t *shape; /**< [rank] */
+  /** One of these is null. Dense. */
+  const float *floats;
+  const int32_t *integers;
+} attn_observation;
+
+/** Must not call the library, and must not throw or jump. */
+typedef void (*attn_observe_function)(void *context,
+                                      const attn_observation *value);
+
 /** The functions of a compiled library. */
 typedef struct attn_api {
   /** ATTN_API_VERSION of the library. */
@@ -673,6 +692,17 @@ typedef struct attn_api {
    * minus this is a log-probability. NaN where a logit is NaN or +inf.
    */
   double (*log_sum_exp)(const float *logits, size_t size);
+
+  /**
+   * Shows the value of every name of the spec: what the encoder made of it for
+   * sentence `number` (`of_step` 0), or the last step for row `number`. A
+   * library shows something only if it was compiled with `attnc --observe`;
+   * what it computes is the same. Returns how many values there were, 0 after
+   * an error too.
+   */
+  size_t (*observe)(const attn_decoding *decoding, int of_step, size_t number,
+                    attn_observe_function show, void *context,
+                    attn_error *error);
 } attn_api;
 
 #ifdef __cplusplus
