@@ -241,4 +241,22 @@ def ObserveOp : Attn_Op<"observe", [MemoryEffects<[MemWrite]>,
   let hasVerifier = 1;
 }
 
+def DetachOp : Attn_Op<"detach", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the same value, apart from it";
+  let description = [{
+    `result = input`. What is computed from the result is never merged with what
+    is computed from the input. So a second computation, of which something is
+    observed, does not change what passes make of the first.
+
+    ```mlir
+    %0 = attn.detach %s : tensor<?x256xf32>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32, I32]>:$input);
+  // As if it took memory: two of them are two values, and an unused one is
+  // dropped.
+  let results = (outs Res<RankedTensorOf<[F32, I32]>, "", [MemAlloc]>:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+}
+
 #endif // ATTN_DIALECT_MODEL_OPS

@@ -782,6 +782,15 @@ OwningOpRef<ModuleOp> Importer::run() {
       op.erase();
   });
   parameters->eraseUnused(model);
+  if (EncoderOp encoder = model.getEncoder()) {
+    Block &block = encoder.getBody().front();
+    separateObserved(
+        &block, block.getArguments().drop_front(encoder.getInputs().size()));
+  }
+  DecoderOp decoder = model.getDecoder();
+  SmallVector<mlir::Value> shared(decoder.getLengthArguments());
+  shared.push_back(decoder.getSentence());
+  separateObserved(&decoder.getBody().front(), shared);
   if (spec.names)
     applyNames(*spec.names, model);
   if (diagnostics.getNumErrors() > 0 || failed(verify(*module)))

@@ -170,6 +170,10 @@ private:
   /// is below the path of the frame.
   void observe(const llvm::Twine &name, const SpecValue &value,
                llvm::SMLoc loc);
+  /// Computes what is observed in the body apart from what the model computes:
+  /// what a pass makes of an operation may depend on who else uses its result,
+  /// and looking must change none. Both computations have `shared` arguments.
+  void separateObserved(Block *block, mlir::ValueRange shared);
   SpecValue importLayer(const BlockDecl &decl, const CallExpr *expr,
                         llvm::StringRef label);
 

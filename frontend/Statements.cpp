@@ -8,6 +8,7 @@
 #include "frontend/Importer.h"
 
 #include "dialect/Attn.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -148,6 +149,37 @@ void Importer::observe(const Twine &name, const SpecValue &value, SMLoc loc) {
   if (unsigned count = ++observed[path]; count > 1)
     path += ("#" + Twine(count)).str();
   ObserveOp::create(builder, locate(loc), path, tensor, lengths);
+}
+
+void Importer::separateObserved(Block *block, ValueRange shared) {
+  SmallVector<ObserveOp> observed(block->getOps<ObserveOp>());
+  if (observed.empty())
+    return;
+  SmallVector<Operation *> originals, copies;
+  for (Operation &op : block->without_terminator())
+    // The lengths of a sequence are what makes it the sequence it is.
+    if (!isa<ObserveOp, StridedLengthOp>(op))
+      originals.push_back(&op);
+  builder.setInsertionPoint(block->getTerminator());
+  IRMapping mapping;
+  for (BlockArgument argument : block->getArguments())
+    if (!llvm::is_contained(shared, argument))
+      mapping.map(argument, DetachOp::create(builder, argument.getLoc(),
+                                             argument.getType(), argument)
+                                .getResult());
+  for (Operation *op : originals)
+    copies.push_back(builder.clone(*op, mapping));
+  for (ObserveOp op : observed) {
+    op->moveBefore(block->getTerminator());
+    op.getValueMutable().assign(mapping.lookupOrDefault(op.getValue()));
+  }
+  // Not everything is looked at, and some was only made to be looked at.
+  for (Operation *op : llvm::reverse(copies))
+    if (op->use_empty())
+      op->erase();
+  for (Operation *op : llvm::reverse(originals))
+    if (op->use_empty())
+      op->erase();
 }
 
 void Importer::importAssign(const ValueStmt *stmt) {

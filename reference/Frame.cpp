@@ -67,7 +67,13 @@ static LogicalResult observe(ObserveOp op, Frame &frame) {
   return success();
 }
 
+static LogicalResult detach(DetachOp op, Frame &frame) {
+  frame.own(op.getResult()) = frame.get(op.getInput());
+  return success();
+}
+
 KernelTable::KernelTable() {
+  add<DetachOp, detach>();
   add<ObserveOp, observe>();
   addArithmeticKernels(*this);
   addFeatureKernels(*this);

@@ -287,8 +287,8 @@ SmallVector<Value> Emitter::computeAxisSizes(Value value) {
 /// costs a load.
 static bool isRedirect(Operation *op) {
   return isa<BroadcastOp, SliceOp, EmbedOp, LookupOp, ToRowsOp, ReverseOp,
-             FirstOp, LastOp, PositionOp, GetParameterOp, arith::ConstantOp>(
-      op);
+             FirstOp, LastOp, PositionOp, DetachOp, GetParameterOp,
+             arith::ConstantOp>(op);
 }
 
 bool Emitter::isLazy(Operation *op) {
@@ -507,6 +507,8 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
         arith::IndexCastOp::create(builder, builder.getIndexType(), position));
     return evaluate(lookup.getTable(), entry);
   }
+  if (auto detach = dyn_cast<DetachOp>(op))
+    return evaluate(detach.getInput(), index);
   if (auto toRows = dyn_cast<ToRowsOp>(op)) {
     ElementIndex inner = index;
     Value row =

@@ -157,6 +157,8 @@ attn.model @lm {
     %d = attn.embed %y, %E : tensor<?xi32>, tensor<5x5xf32> -> tensor<?x5xf32>
     // CHECK: attn.past %{{.*}} : tensor<?x5xf32> -> tensor<?x?x5xf32>
     %p = attn.past %d : tensor<?x5xf32> -> tensor<?x?x5xf32>
+    // CHECK: attn.detach %{{.*}} : tensor<?x5xf32>
+    %apart = attn.detach %d : tensor<?x5xf32>
     // CHECK: attn.observe "decoder.d", %{{.*}} : tensor<?x5xf32>
     attn.observe "decoder.d", %d : tensor<?x5xf32>
     // CHECK: attn.observe "decoder.p", %{{.*}} lengths(%{{.*}}) : tensor<?x?x5xf32>
