@@ -14,6 +14,7 @@ void mlir::attn::frontend::forEachChild(
   switch (expr->kind) {
   case Expr::Kind::Number:
   case Expr::Kind::Bool:
+  case Expr::Kind::String:
   case Expr::Kind::Name:
     return;
   case Expr::Kind::Unary:

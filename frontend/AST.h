@@ -36,7 +36,17 @@ struct Node {
 };
 
 struct Expr : Node {
-  enum class Kind { Number, Bool, Name, Unary, Binary, Call, Field, Index };
+  enum class Kind {
+    Number,
+    Bool,
+    String,
+    Name,
+    Unary,
+    Binary,
+    Call,
+    Field,
+    Index
+  };
 
   Expr(Kind kind, llvm::SMLoc loc) : kind(kind), loc(loc) {}
 
@@ -64,6 +74,15 @@ struct BoolExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == Kind::Bool; }
 
   bool value;
+};
+
+/// The text of a token, beside `==` or `!=`.
+struct StringExpr : Expr {
+  StringExpr(llvm::SMLoc loc, std::string value)
+      : Expr(Kind::String, loc), value(std::move(value)) {}
+  static bool classof(const Expr *e) { return e->kind == Kind::String; }
+
+  std::string value;
 };
 
 struct NameExpr : Expr {

@@ -879,6 +879,53 @@ Degree AttentionCall::degreeAt(unsigned index, const Expr *expr) {
   });
 }
 
+/// What contracts, picks or moves a head of the weights in an expression that
+/// is linear in them, or null. In the region of a sum the weights stand for 1
+/// and each weight multiplies its own head of the summand afterwards, which is
+/// the same only while heads stay where they are.
+const Expr *AttentionCall::findMixedHeads(unsigned index, const Expr *expr) {
+  auto isWeighted = [&](const Expr *part) {
+    return degreeAt(index, part).kind == Degree::Linear;
+  };
+  // Whether the last dimension is one of the heads.
+  auto endsInHead = [&](const Expr *part) {
+    SpecValue value = evaluateAt(index, part);
+    return !value.isError() && value.getShape().size() <= scoreShape.size();
+  };
+  if (scoreShape.empty() || !isWeighted(expr))
+    return nullptr;
+  if (auto *name = dyn_cast<NameExpr>(expr)) {
+    std::optional<unsigned> definition = findDefinition(name->name, index);
+    if (getStmt(*definition)->kind == Stmt::Kind::Weights)
+      return nullptr;
+    return findMixedHeads(*definition, getStmt(*definition)->value);
+  }
+  const Expr *found = nullptr;
+  forEachChild(expr, [&](const Expr *child) {
+    if (!found)
+      found = findMixedHeads(index, child);
+  });
+  if (found)
+    return found;
+  if (isa<IndexExpr>(expr))
+    return expr;
+  if (auto *binary = dyn_cast<BinaryExpr>(expr))
+    return binary->op == Token::at ? expr : nullptr;
+  auto *call = dyn_cast<CallExpr>(expr);
+  if (!call)
+    return nullptr;
+  StringRef callee = call->callee.text;
+  if (callee == "linear" || callee == "concat")
+    return endsInHead(call->arguments[0].value) ? expr : nullptr;
+  if (callee != "dot" && callee != "outer")
+    return nullptr;
+  for (const frontend::Argument &argument :
+       ArrayRef(call->arguments).drop_front(callee == "outer"))
+    if (isWeighted(argument.value) && endsInHead(argument.value))
+      return expr;
+  return nullptr;
+}
+
 /// The sums of an expression, also in the definitions it uses, each with the
 /// statement it stands in.
 void AttentionCall::collectSums(
@@ -931,6 +978,14 @@ bool AttentionCall::importSums() {
           importer.toReal(evaluateAt(index, argument), argument->start);
       if (summand.isError())
         return false;
+      if (const Expr *mixed = findMixedHeads(index, argument)) {
+        importer.error(mixed->loc, "expected the heads " +
+                                       toString(scoreShape) +
+                                       " of the weights '" + weightsName +
+                                       "' to stay apart inside 'sum'; what "
+                                       "mixes them stands around it");
+        return false;
+      }
       if (!isPrefix(scoreShape, summand.getShape())) {
         importer.error(argument->start,
                        "expected a summand whose shape begins with the "

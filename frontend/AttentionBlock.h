@@ -106,6 +106,7 @@ private:
   SpecValue evaluateAt(unsigned statement, const Expr *expr);
   SpecValue evaluateDefinition(unsigned statement);
   Degree degreeAt(unsigned statement, const Expr *expr);
+  const Expr *findMixedHeads(unsigned statement, const Expr *expr);
   void
   collectSums(unsigned statement, const Expr *expr,
               SmallVectorImpl<std::pair<unsigned, const CallExpr *>> &sums);

@@ -242,6 +242,16 @@ SpecValue Importer::arithmeticOnNumbers(Token::Kind op, const Constant &lhs,
       return fail(loc, "expected a divisor other than 0");
     return SpecValue::get(Constant::get(lhs.real / rhs.real));
   }
+  if (op == Token::slash_slash || op == Token::percent) {
+    int64_t a = lhs.integer, b = rhs.integer;
+    if (b == 0)
+      return fail(loc, "expected a divisor other than 0");
+    if (b == -1 && a == INT64_MIN)
+      return fail(loc, "expected a whole number below 2^63");
+    int64_t quotient = llvm::divideFloorSigned(a, b);
+    return SpecValue::get(
+        Constant::get(op == Token::percent ? a - quotient * b : quotient));
+  }
   if (lhs.isInteger && rhs.isInteger) {
     int64_t result = 0;
     bool overflow = op == Token::plus
@@ -308,6 +318,39 @@ SpecValue Importer::arithmetic(Token::Kind op, const SpecValue &lhs,
     break;
   }
   return left.withTensor(result);
+}
+
+SpecValue Importer::divideWhole(Token::Kind op, const SpecValue &lhs,
+                                const SpecValue &rhs, SMLoc loc) {
+  if (lhs.isError() || rhs.isError())
+    return SpecValue();
+  StringRef spelling = op == Token::percent ? "%" : "//";
+  for (const SpecValue *value : {&lhs, &rhs})
+    if (value->isState() || value->element != Element::Integer)
+      return fail(loc, "expected whole numbers for '" + spelling +
+                           "', but got " +
+                           (value->isState() ? StringRef("the state of an lstm")
+                                             : describe(value->element)));
+  if (lhs.isNumber() && rhs.isNumber())
+    return arithmeticOnNumbers(op, lhs.number, rhs.number, loc);
+  if (rhs.isNumber() && rhs.number.integer == 0)
+    return fail(loc, "expected a divisor other than 0");
+  std::optional<Common> common = unify({lhs, rhs}, loc);
+  if (!common)
+    return SpecValue();
+  SpecValue left = convert(lhs, *common, loc);
+  SpecValue right = convert(rhs, *common, loc);
+  if (left.isError() || right.isError())
+    return SpecValue();
+  Location location = locate(loc);
+  mlir::Value quotient =
+      arith::FloorDivSIOp::create(builder, location, left.ir, right.ir);
+  if (op == Token::slash_slash)
+    return left.withTensor(quotient);
+  mlir::Value product =
+      arith::MulIOp::create(builder, location, quotient, right.ir);
+  return left.withTensor(
+      arith::SubIOp::create(builder, location, left.ir, product));
 }
 
 SpecValue Importer::compare(Token::Kind op, const SpecValue &lhs,

@@ -30,6 +30,9 @@ SpecValue Importer::evaluate(const Expr *expr) {
             builder, locate(expr->loc),
             builder.getBoolAttr(cast<BoolExpr>(expr)->value)),
         Element::Boolean, Level::Constant);
+  case Expr::Kind::String:
+    return fail(expr->loc, "expected a value, but got a string, which only "
+                           "stands beside '==' or '!=' and a token");
   case Expr::Kind::Name:
     return evaluateName(cast<NameExpr>(expr));
   case Expr::Kind::Unary:
@@ -79,6 +82,16 @@ SpecValue Importer::unknownName(StringRef name, SMLoc loc,
   if (findBlock(name))
     return fail(loc, "expected a value, but '" + name +
                          "' is a block; call it with its arguments");
+  // The decoder sees of the encoder what it shows.
+  if (frame.kind == Frame::Kind::Decoder && !frame.attention && spec.encoder)
+    for (const InputSpec &input : spec.encoder->inputs)
+      if (input.name.text == name) {
+        error(loc, "expected a name that the decoder knows, but '" + name +
+                       "' is an input of the encoder, which shows what "
+                       "'memory' says")
+            .note(input.name.loc, "the input is declared here");
+        return SpecValue();
+      }
   SmallVector<StringRef> candidates(local);
   if (frame.scope)
     frame.scope->collect(candidates);
@@ -168,7 +181,7 @@ static bool isSizeExpr(const Expr *expr,
                        llvm::function_ref<bool(StringRef)> isSizeName) {
   if (auto *name = dyn_cast<NameExpr>(expr))
     return isSizeName(name->name);
-  if (isa<CallExpr, FieldExpr, IndexExpr, BoolExpr>(expr))
+  if (isa<CallExpr, FieldExpr, IndexExpr, BoolExpr, StringExpr>(expr))
     return false;
   bool all = true;
   forEachChild(
@@ -231,7 +244,8 @@ SpecValue Importer::evaluateIndex(const IndexExpr *expr) {
         builder, locate(expr->loc), withFeatures(real.ir.getType(), shape),
         real.ir, *start, *stop, /*drop=*/!expr->stop));
   }
-  if (base.level != Level::Constant)
+  // In an attention block a value of the query or the memory is whole.
+  if (base.level != Level::Constant && base.level != Level::Pair)
     return fail(expr->loc, "expected a parameter before an index that is "
                            "computed, but got a value that depends on the "
                            "input");
@@ -244,6 +258,10 @@ SpecValue Importer::evaluateIndex(const IndexExpr *expr) {
                     describe(index.element) + " of shape " +
                     toString(index.getShape()));
   index = toTensor(index, expr->first->start);
+  base = toReal(base, expr->start);
+  if (base.isError() || index.isError())
+    return SpecValue();
+  index.level = std::max(index.level, base.level);
   Type type = getValueType(index.getNumAxes(), base.getShape().drop_front(),
                            builder.getF32Type());
   return index.withTensor(
@@ -264,9 +282,18 @@ SpecValue Importer::evaluateUnary(const UnaryExpr *expr) {
 SpecValue Importer::evaluateBinary(const BinaryExpr *expr) {
   if (expr->op == Token::at)
     return evaluateMatrixProduct(expr);
+  if (expr->op == Token::equal_equal || expr->op == Token::not_equal) {
+    if (auto *text = dyn_cast<StringExpr>(expr->rhs))
+      return compareToken(expr, expr->lhs, text);
+    if (auto *text = dyn_cast<StringExpr>(expr->lhs))
+      return compareToken(expr, expr->rhs, text);
+  }
   SpecValue lhs = evaluate(expr->lhs);
   SpecValue rhs = evaluate(expr->rhs);
   switch (expr->op) {
+  case Token::slash_slash:
+  case Token::percent:
+    return divideWhole(expr->op, lhs, rhs, expr->loc);
   case Token::plus:
   case Token::minus:
   case Token::star:
@@ -278,6 +305,36 @@ SpecValue Importer::evaluateBinary(const BinaryExpr *expr) {
   default:
     return compare(expr->op, lhs, rhs, expr->loc);
   }
+}
+
+SpecValue Importer::compareToken(const BinaryExpr *expr, const Expr *operand,
+                                 const StringExpr *text) {
+  SpecValue tokens = evaluate(operand);
+  if (tokens.isError())
+    return tokens;
+  if (!tokens.isTensor() || tokens.element != Element::Token)
+    return fail(operand->start,
+                "expected a token beside a string, but got " +
+                    (tokens.isState() ? StringRef("the state of an lstm")
+                                      : describe(tokens.element)));
+  const VocabularyInfo &vocabulary = *tokens.vocabulary;
+  StringRef name = vocabulary.decl->name.text;
+  if (!vocabulary.contents)
+    return fail(text->loc, "expected the tokens of '" + name + "' to find \"" +
+                               text->value +
+                               "\" among them, but only their number is given");
+  ArrayRef<std::string> all = vocabulary.contents->tokens;
+  auto found = llvm::find(all, text->value);
+  if (found == all.end()) {
+    SmallVector<StringRef> candidates(all.begin(), all.end());
+    return fail(text->loc, "expected a token of '" + name + "', but got \"" +
+                               text->value + "\"" +
+                               suggest(text->value, candidates));
+  }
+  SpecValue ids = tokens.withTensor(tokens.ir, Element::Integer);
+  return compare(expr->op, ids,
+                 SpecValue::get(Constant::get(int64_t(found - all.begin()))),
+                 expr->loc);
 }
 
 SpecValue Importer::evaluateMatrixProduct(const BinaryExpr *expr) {
@@ -341,9 +398,10 @@ std::optional<int64_t> Importer::evaluateSize(const Expr *expr) {
   }
   case Expr::Kind::Binary: {
     auto *binary = cast<BinaryExpr>(expr);
-    if (!llvm::is_contained(
-            {Token::plus, Token::minus, Token::star, Token::slash}, binary->op))
-      return reject("another operator than + - * /");
+    if (!llvm::is_contained({Token::plus, Token::minus, Token::star,
+                             Token::slash, Token::slash_slash, Token::percent},
+                            binary->op))
+      return reject("another operator than + - * / // %");
     std::optional<int64_t> lhs = evaluateSize(binary->lhs);
     std::optional<int64_t> rhs = evaluateSize(binary->rhs);
     if (!lhs || !rhs)
@@ -363,6 +421,8 @@ std::optional<int64_t> Importer::evaluateSize(const Expr *expr) {
   }
   case Expr::Kind::Bool:
     return reject("a boolean");
+  case Expr::Kind::String:
+    return reject("a string");
   case Expr::Kind::Call:
     return reject("a call of '" + cast<CallExpr>(expr)->callee.text + "'");
   case Expr::Kind::Field:

@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -450,6 +451,46 @@ SpecValue Importer::unary(StringRef function, const SpecValue &value,
   return times(times(x, number(0.5)), plus(tanh, number(1.0)));
 }
 
+SpecValue Importer::callFloor(const Call &call) {
+  SMLoc loc = call.getLoc();
+  SpecValue x = evaluateValue(call.get("x"));
+  if (x.isError() || x.element == Element::Integer)
+    return x;
+  if (x.isNumber()) {
+    double whole = std::floor(x.number.real);
+    if (!(std::abs(whole) < 9e18))
+      return fail(loc, "expected a whole number below 2^63");
+    return SpecValue::get(Constant::get(static_cast<int64_t>(whole)));
+  }
+  x = toReal(x, loc);
+  if (x.isError())
+    return x;
+  // What no whole number of 32 bits is near becomes the nearest one, NaN the
+  // least: the conversion is defined for what remains.
+  Location location = locate(loc);
+  std::optional<Common> common = unify({x}, loc);
+  auto real = [&](double number) {
+    return convert(SpecValue::get(Constant::get(number)), *common, loc).ir;
+  };
+  mlir::Value least = real(-2147483648.0), most = real(2147483520.0);
+  mlir::Value above = arith::CmpFOp::create(
+      builder, location, arith::CmpFPredicate::OGE, x.ir, least);
+  mlir::Value v =
+      arith::SelectOp::create(builder, location, above, x.ir, least);
+  v = arith::MinimumFOp::create(builder, location, v, most);
+  Type integer = withElement(x.ir.getType(), builder.getI32Type());
+  mlir::Value whole = arith::FPToSIOp::create(builder, location, integer, v);
+  // The conversion went towards zero.
+  mlir::Value back =
+      arith::SIToFPOp::create(builder, location, x.ir.getType(), whole);
+  mlir::Value isAbove = arith::CmpFOp::create(
+      builder, location, arith::CmpFPredicate::OGT, back, v);
+  mlir::Value excess =
+      arith::ExtUIOp::create(builder, location, integer, isAbove);
+  return x.withTensor(arith::SubIOp::create(builder, location, whole, excess),
+                      Element::Integer);
+}
+
 SpecValue Importer::callMinMax(const Call &call) {
   SMLoc loc = call.getLoc();
   SpecValue a = evaluateValue(call.get("a"));
@@ -580,6 +621,27 @@ SpecValue Importer::callZeros(const Call &call) {
   if (!getNumElements(shape))
     return fail(call.getLoc(), "expected fewer than 2^63 elements");
   return fill(0, shape, call.getLoc());
+}
+
+/// The numbers of a range are part of the program.
+static constexpr int64_t maxRange = 1 << 16;
+
+SpecValue Importer::callRange(const Call &call) {
+  const Expr *expr = call.get("size");
+  std::optional<int64_t> size = evaluatePositive(expr, "a size");
+  if (!size)
+    return SpecValue();
+  if (*size > maxRange)
+    return fail(expr->start, "expected at most " + Twine(maxRange) +
+                                 " numbers, but got " + Twine(*size));
+  SmallVector<int32_t> numbers(*size);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  auto type = RankedTensorType::get({*size}, builder.getI32Type());
+  return SpecValue::getTensor(
+      arith::ConstantOp::create(
+          builder, locate(call.getLoc()),
+          DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers))),
+      Element::Integer, Level::Constant);
 }
 
 /// The value with its leading features, all but the last, repeated to `lead`.

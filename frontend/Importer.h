@@ -192,6 +192,9 @@ private:
   SpecValue evaluateField(const FieldExpr *expr);
   SpecValue evaluateIndex(const IndexExpr *expr);
   SpecValue evaluateMatrixProduct(const BinaryExpr *expr);
+  /// Whether tokens are (or are not) the one of that text.
+  SpecValue compareToken(const BinaryExpr *expr, const Expr *operand,
+                         const StringExpr *text);
   SpecValue unknownName(llvm::StringRef name, llvm::SMLoc loc,
                         llvm::ArrayRef<llvm::StringRef> local = {});
   SpecValue nameOfModel(llvm::StringRef name);
@@ -236,6 +239,9 @@ private:
                        const SpecValue &rhs, llvm::SMLoc loc);
   SpecValue arithmeticOnNumbers(Token::Kind op, const Constant &lhs,
                                 const Constant &rhs, llvm::SMLoc loc);
+  /// `//` and `%` of whole numbers, rounded down: `a = (a // b) * b + a % b`.
+  SpecValue divideWhole(Token::Kind op, const SpecValue &lhs,
+                        const SpecValue &rhs, llvm::SMLoc loc);
   SpecValue compare(Token::Kind op, const SpecValue &lhs, const SpecValue &rhs,
                     llvm::SMLoc loc);
   SpecValue logic(Token::Kind op, const SpecValue &lhs, const SpecValue &rhs,
@@ -272,8 +278,10 @@ private:
   HANDLER(callLinear)
   HANDLER(callConcat)
   HANDLER(callZeros)
+  HANDLER(callRange)
   HANDLER(callWhere)
   HANDLER(callUnary)
+  HANDLER(callFloor)
   HANDLER(callMinMax)
   HANDLER(callDot)
   HANDLER(callOuter)

@@ -132,7 +132,9 @@ private:
     case '*':
       return Token::star;
     case '/':
-      return Token::slash;
+      return accept('/') ? Token::slash_slash : Token::slash;
+    case '%':
+      return Token::percent;
     case '@':
       return Token::at;
     case '=':

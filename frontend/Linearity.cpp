@@ -83,6 +83,7 @@ Degree mlir::attn::frontend::getDegree(const Expr *expr,
   switch (expr->kind) {
   case Expr::Kind::Number:
   case Expr::Kind::Bool:
+  case Expr::Kind::String:
     return {};
   case Expr::Kind::Name:
     return degreeOfName(llvm::cast<NameExpr>(expr));

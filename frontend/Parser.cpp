@@ -72,6 +72,8 @@ private:
     case Token::minus:
     case Token::star:
     case Token::slash:
+    case Token::slash_slash:
+    case Token::percent:
     case Token::at:
     case Token::less:
     case Token::less_equal:
@@ -392,7 +394,8 @@ const Expr *Parser::parseSum() {
 
 const Expr *Parser::parseProduct() {
   const Expr *lhs = parseMatrixProduct();
-  while (lhs && (at(Token::star) || at(Token::slash))) {
+  while (lhs && (at(Token::star) || at(Token::slash) ||
+                 at(Token::slash_slash) || at(Token::percent))) {
     Token op = take();
     lhs = makeBinary(op, lhs, parseMatrixProduct());
   }
@@ -482,6 +485,11 @@ const Expr *Parser::parsePrimary() {
     Token token = take();
     return finish(
         spec.create<BoolExpr>(token.getLoc(), token.is(Token::kw_true)));
+  }
+  case Token::string: {
+    Token token = take();
+    return finish(
+        spec.create<StringExpr>(token.getLoc(), getStringValue(token)));
   }
   case Token::l_paren: {
     Token open = take();
@@ -631,7 +639,8 @@ const Stmt *Parser::parseStmt() {
   if (!token.is(Token::identifier)) {
     bool isOperator =
         token.isAny(Token::plus, Token::minus, Token::star, Token::slash,
-                    Token::at, Token::kw_and, Token::kw_or);
+                    Token::slash_slash, Token::percent, Token::at,
+                    Token::kw_and, Token::kw_or);
     expected("a statement",
              isOperator ? ", which belongs at the end of the line before" : "");
     return nullptr;

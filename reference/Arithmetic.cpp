@@ -256,8 +256,8 @@ static LogicalResult evaluateConstant(arith::ConstantOp op, Frame &frame) {
     return wide.convertToDouble();
   };
   auto ofInteger = [](const APInt &value) {
-    return static_cast<double>(value.getBitWidth() == 1 ? value.getZExtValue()
-                                                        : value.getSExtValue());
+    return value.getBitWidth() == 1 ? static_cast<double>(value.getZExtValue())
+                                    : static_cast<double>(value.getSExtValue());
   };
   Attribute value = op.getValue();
   if (auto number = dyn_cast<FloatAttr>(value)) {

@@ -339,6 +339,42 @@ TEST(Arithmetic, IntegersWrapAndDivideTowardsZero) {
   expectNear(results[4], {0, 1});
 }
 
+TEST(Arithmetic, NegativeConstants) {
+  SmallVector<Tensor> results =
+      evaluateFunction("%x: tensor<2xi32>", "tensor<2xi32>, tensor<2xi32>",
+                       "%c = arith.constant -3 : i32\n"
+                       "%t = arith.constant dense<[-1, 4]> : tensor<2xi32>\n"
+                       "%b = attn.broadcast %c : i32 -> tensor<2xi32>\n"
+                       "%0 = arith.maxsi %x, %b : tensor<2xi32>\n"
+                       "%1 = arith.floordivsi %x, %t : tensor<2xi32>\n"
+                       "return %0, %1 : tensor<2xi32>, tensor<2xi32>",
+                       {Tensor::integers({2}, {-4, -2})});
+  expectNear(results[0], {-3, -2});
+  expectNear(results[1], {4, -1});
+}
+
+// What the front end writes for `floor`.
+TEST(Arithmetic, Floor) {
+  expectNear(
+      evaluateFunction(
+          "%x: tensor<11xf32>", "tensor<11xi32>",
+          "%l = arith.constant dense<-2147483648.0> : tensor<11xf32>\n"
+          "%m = arith.constant dense<2147483520.0> : tensor<11xf32>\n"
+          "%a = arith.cmpf oge, %x, %l : tensor<11xf32>\n"
+          "%s = arith.select %a, %x, %l : tensor<11xi1>, tensor<11xf32>\n"
+          "%v = arith.minimumf %s, %m : tensor<11xf32>\n"
+          "%w = arith.fptosi %v : tensor<11xf32> to tensor<11xi32>\n"
+          "%b = arith.sitofp %w : tensor<11xi32> to tensor<11xf32>\n"
+          "%g = arith.cmpf ogt, %b, %v : tensor<11xf32>\n"
+          "%e = arith.extui %g : tensor<11xi1> to tensor<11xi32>\n"
+          "%0 = arith.subi %w, %e : tensor<11xi32>\n"
+          "return %0 : tensor<11xi32>",
+          {Tensor::floats({11}, {-2.5, -2, -0.25, 0, 0.75, 2, 1e20, -1e20,
+                                 infinity, -infinity, quietNaN})})[0],
+      {-3, -2, -1, 0, 0, 2, 2147483520.0, -2147483648.0, 2147483520.0,
+       -2147483648.0, -2147483648.0});
+}
+
 TEST(Arithmetic, MaximumKeepsNaN) {
   SmallVector<Tensor> results = evaluateFunction(
       "%x: tensor<2xf32>, %y: tensor<2xf32>", "tensor<2xf32>, tensor<2xf32>",
