@@ -194,6 +194,38 @@ def DecoderOp : Attn_Op<"decoder", [HasParent<"ModelOp">, IsolatedFromAbove,
   }];
 }
 
+def ParallelDecoderOp : Attn_Op<"parallel_decoder", [HasParent<"ModelOp">,
+    IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "the decoder over a whole given target";
+  let description = [{
+    What the steps of the model's `attn.decoder` yield for the positions of a
+    target that is known beforehand, all at once. The arguments of the block are
+    the tokens that precede each position (`tensor<?x?xi32>`), the number of
+    positions, the sentence of the row, then the memories and the lengths of
+    the decoder. The block yields the logits of every position, and the weights of
+    the alignment where the decoder predicts some. Only a decoder without states
+    has this form.
+    Constraints: the model has a decoder with as many memories and lengths (M17);
+    the block yields the decoder's predictions with one more axis, the position,
+    after the row (M18).
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    BlockArgument getTokens() { return getBody().getArgument(0); }
+    BlockArgument getTargetLengths() { return getBody().getArgument(1); }
+    BlockArgument getSentence() { return getBody().getArgument(2); }
+    /// Memories and lengths, as the decoder has them.
+    ::mlir::Block::BlockArgListType getMemoryArguments() {
+      return getBody().getArguments().drop_front(3);
+    }
+    /// The decoder of the same model, null if there is none.
+    DecoderOp getDecoder();
+  }];
+}
+
 def PredictOp : Attn_Op<"predict", [Pure, Terminator, HasParent<"DecoderOp">,
                                     AttrSizedOperandSegments]> {
   let summary = "what a decoder step yields";

@@ -111,7 +111,7 @@ def ToRowsOp : Attn_Op<"to_rows", [Pure, AllTypesMatch<["input", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def PastOp : Attn_Op<"past", [HasParent<"DecoderOp">]> {
+def PastOp : Attn_Op<"past", [HasParent<"DecoderOp">, Pure]> {
   let summary = "what a value of the step was at every step so far";
   let description = [{
     `result[row, t]` is the operand's value at step t of the row's own

@@ -306,6 +306,62 @@ LogicalResult DecoderOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// ParallelDecoderOp
+//===----------------------------------------------------------------------===//
+
+DecoderOp ParallelDecoderOp::getDecoder() {
+  auto model = cast<ModelOp>((*this)->getParentOp());
+  auto decoders = model.getBody().getOps<DecoderOp>();
+  return decoders.empty() ? DecoderOp() : *decoders.begin();
+}
+
+void ParallelDecoderOp::getAsmBlockArgumentNames(Region &region,
+                                                 OpAsmSetValueNameFn setName) {
+  if (region.getNumArguments() < numLeadingArguments)
+    return;
+  setName(getTokens(), "tokens");
+  setName(getTargetLengths(), "target_length");
+  setName(getSentence(), "sentence");
+  DecoderOp decoder = getDecoder();
+  if (!decoder || getMemoryArguments().size() < decoder.getMemories().size())
+    return;
+  for (auto [argument, name] :
+       llvm::zip(getMemoryArguments(), decoder.getMemories()))
+    setName(argument, cast<StringAttr>(name).getValue());
+}
+
+LogicalResult ParallelDecoderOp::verify() {
+  DecoderOp decoder = getDecoder();
+  if (!decoder || !isa<PredictOp>(decoder.getBody().front().back()))
+    return emitOpError("expected a model with a decoder");
+  SmallVector<Type> expected;
+  Type i32 = IntegerType::get(getContext(), 32);
+  expected.push_back(getValueType(2, {}, i32));
+  expected.append(2, getValueType(1, {}, i32));
+  for (Value argument : decoder.getMemoryArguments())
+    expected.push_back(argument.getType());
+  for (Value argument : decoder.getLengthArguments())
+    expected.push_back(argument.getType());
+  if (getBody().getArgumentTypes() != TypeRange(expected))
+    return emitOpError("expected tokens, target lengths, sentences, then the "
+                       "memories and lengths of the decoder as arguments");
+  auto yield = dyn_cast<YieldOp>(getBody().front().back());
+  if (!yield)
+    return emitOpError("expected a body that ends in attn.yield");
+  PredictOp predict = decoder.getPredict();
+  SmallVector<Value> predictions = {predict.getLogits()};
+  if (predict.getWeights())
+    predictions.push_back(predict.getWeights());
+  SmallVector<Type> results;
+  for (Value value : predictions)
+    results.push_back(
+        withNumAxes(value.getType(), getNumAxes(value.getType()) + 1));
+  if (yield.getValues().getTypes() != TypeRange(results))
+    return emitOpError("expected the decoder's predictions with one more axis");
+  return success();
+}
+
 LogicalResult PredictOp::verify() {
   auto decoder = cast<DecoderOp>((*this)->getParentOp());
   if (auto vocabulary = SymbolTable::lookupNearestSymbolFrom<VocabularyOp>(

@@ -178,7 +178,7 @@ bool ReferenceDecoding::step(const ::attn::StepRequest &request,
 
 ::attn::DecodingPtr
 ReferenceBackend::encode(std::span<const ::attn::TokenSpan> sentences, int64_t,
-                         ::attn::Arena &, std::string &error) {
+                         int64_t, ::attn::Arena &, std::string &error) {
   std::vector<Sentence> encoded(sentences.size());
   for (auto [ids, sentence] : llvm::zip(sentences, encoded)) {
     if (EncoderOp encoder = model.getEncoder()) {

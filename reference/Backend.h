@@ -23,7 +23,7 @@ public:
       : model(model), parameters(std::move(parameters)) {}
 
   ::attn::DecodingPtr encode(std::span<const ::attn::TokenSpan> sentences,
-                             int64_t rows, ::attn::Arena &memory,
+                             int64_t rows, int64_t steps, ::attn::Arena &memory,
                              std::string &error) override;
 
 private:

@@ -70,6 +70,17 @@ struct ObservedValue {
 };
 using ObserveFunction = std::function<void(const ObservedValue &)>;
 
+/// Given targets, all positions at once. A row is a sentence.
+struct ForceRequest {
+  int64_t rows = 0;
+  int64_t positions = 0; ///< of the longest target.
+  /// [rows, positions] The token before each position, as in StepRequest. What
+  /// stands behind a row's own length is any id of the vocabulary.
+  const int32_t *tokens = nullptr;
+  const int32_t *lengths = nullptr;   ///< [rows]
+  const int32_t *sentences = nullptr; ///< [rows]
+};
+
 /// A batch of encoded sentences that is being decoded. Used by one thread.
 class Decoding {
 public:
@@ -77,6 +88,14 @@ public:
   /// Advances the rows by one token. False and a message on failure.
   virtual bool step(const StepRequest &request, StepResult &result,
                     std::string &error) = 0;
+  /// Whether there is `force`.
+  virtual bool canForce() const { return false; }
+  /// What the steps of given targets would yield, to the bit. Rows of the
+  /// result are those of the request times positions. Allocates.
+  virtual bool force(const ForceRequest &, StepResult &, std::string &error) {
+    error = "expected a model that takes whole targets";
+    return false;
+  }
   /// The memory positions of one sentence (columns of its alignment), 0 where
   /// the model has no alignment.
   virtual int64_t memoryLength(int64_t sentence) const = 0;
@@ -110,6 +129,7 @@ struct DecodingLimits {
   int64_t sentences = 0;
   int64_t sourceLength = 0; ///< Tokens of a sentence, see TokenSpan.
   int64_t rows = 0;         ///< of a step.
+  int64_t steps = 0; ///< Tokens of a hypothesis. 0 where that is not known.
 };
 
 /// An opened model. Thread-safe: `encode` may be called concurrently.
@@ -118,9 +138,13 @@ public:
   virtual ~Backend() = default;
   /// Runs the encoder over a batch of sentences. Null and a message on failure.
   /// The decoding lies in `memory`, which is to live longer, and makes room
-  /// for steps of `rows` rows; steps of more need more.
+  /// for `steps` steps of `rows` rows; more need more. How many steps there
+  /// will be matters where `memory` is bounded only.
   virtual DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
-                             Arena &memory, std::string &error) = 0;
+                             int64_t steps, Arena &memory,
+                             std::string &error) = 0;
+  /// Whether hypotheses read their own past, so that memory grows with steps.
+  virtual bool hasPast() const { return false; }
   /// What a decoding takes of an arena at most. Throws std::bad_alloc where
   /// that is more than can be. Empty where the backend uses the heap.
   virtual std::optional<size_t> memoryBytes(const DecodingLimits &) const {

@@ -32,9 +32,10 @@ public:
       : programs(std::move(programs)) {}
 
   DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
-                     Arena &memory, std::string &) override {
-    return encodeCompiled(programs, sentences, rows, memory);
+                     int64_t steps, Arena &memory, std::string &) override {
+    return encodeCompiled(programs, sentences, rows, steps, memory);
   }
+  bool hasPast() const override { return programs.slotArray.has_value(); }
   std::optional<size_t>
   memoryBytes(const DecodingLimits &limits) const override {
     return compiledDecodingBytes(programs, limits);
@@ -73,7 +74,12 @@ bool checkPrograms(const attn_compiled_model &compiled,
        description.step,
        compiled.step.run,
        {Parameter, Prepared, Length, Memory, MemoryLength, Token, Position,
-        Sentence, State, NextState, Logits, Weights, Observed}}};
+        Sentence, Slot, Past, State, NextState, Logits, Weights, Observed}},
+      {"force",
+       description.force,
+       compiled.force.run,
+       {Parameter, Prepared, Memory, MemoryLength, Token, TargetLength,
+        Sentence, Logits, Weights}}};
   for (const auto &[name, program, run, allowed] : cases) {
     std::string where = std::string("program ") + name + ": ";
     if (!program.empty() && !run)
@@ -96,7 +102,8 @@ bool checkPrograms(const attn_compiled_model &compiled,
         return fail(where + "expected what is prepared in program prepare");
       bool i32 = buffer.role == Input || buffer.role == Length ||
                  buffer.role == MemoryLength || buffer.role == Token ||
-                 buffer.role == Position || buffer.role == Sentence;
+                 buffer.role == Position || buffer.role == Sentence ||
+                 buffer.role == Slot || buffer.role == TargetLength;
       bool f32 = buffer.role == Parameter || buffer.role == Logits ||
                  buffer.role == Weights;
       if ((i32 && buffer.type != "i32") || (f32 && buffer.type != "f32"))
@@ -144,6 +151,13 @@ bool checkPrograms(const attn_compiled_model &compiled,
     bool perRow = buffer.role == State || buffer.role == NextState;
     if (perRow && (buffer.dims.empty() || buffer.dims[0].kind != Kind::Rows))
       return fail("expected states whose first dimension is rows");
+    if (buffer.role == Slot &&
+        !isShape(&buffer, {{Kind::Rows, 0}, {Kind::Past, 0}}))
+      return fail("expected slots of shape [rows, past]");
+    if (buffer.role == Past &&
+        (buffer.dims.empty() || buffer.dims[0].kind != Kind::Slots ||
+         !findBuffer(description.step, Slot)))
+      return fail("expected a past whose first dimension is slots");
     bool given = buffer.role == Length || buffer.role == Memory ||
                  buffer.role == MemoryLength;
     if (given && !findBuffer(description.encode, buffer.role, buffer.index))
@@ -163,6 +177,22 @@ bool checkPrograms(const attn_compiled_model &compiled,
         findBuffer(description.encode, InitialState, buffer.index);
     if (initial && (!isShape(initial, dims) || initial->type != buffer.type))
       return fail("expected an initial state like its state");
+  }
+  for (const Buffer &buffer : description.force) {
+    bool fits = true;
+    if (buffer.role == Token)
+      fits = isShape(&buffer, {{Kind::Rows, 0}, {Kind::Past, 0}});
+    else if (buffer.role == TargetLength || buffer.role == Sentence)
+      fits = isShape(&buffer, {{Kind::Rows, 0}});
+    else if (buffer.role == Memory || buffer.role == MemoryLength)
+      fits = findBuffer(description.encode, buffer.role, buffer.index);
+    else if (buffer.role == Logits)
+      fits = isShape(&buffer,
+                     {{Kind::Rows, 0},
+                      {Kind::Past, 0},
+                      {Kind::Number, description.targetVocabulary().size()}});
+    if (!fits)
+      return fail("expected buffers of whole targets in program force");
   }
   if (!isShape(findBuffer(description.step, Logits),
                {{Kind::Rows, 0},

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/compiled_decoding.h"
+#include "runtime/past_slots.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,6 +22,10 @@ size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
       size = extents[ATTN_EXTENT_SENTENCES];
     else if (dims[d].kind == Dimension::Kind::Rows)
       size = extents[ATTN_EXTENT_ROWS];
+    else if (dims[d].kind == Dimension::Kind::Past)
+      size = extents[ATTN_EXTENT_PAST];
+    else if (dims[d].kind == Dimension::Kind::Slots)
+      size = extents[ATTN_EXTENT_SLOTS];
     else if (dims[d].kind == Dimension::Kind::Axis)
       size = extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes))
@@ -38,11 +43,15 @@ size_t CompiledPrograms::addArray(const Buffer &buffer) {
   for (size_t i = 0; i < arrays.size(); ++i)
     if (arrays[i].role == buffer.role && arrays[i].index == buffer.index)
       return i;
-  bool perRow = std::any_of(
-      buffer.dims.begin(), buffer.dims.end(),
-      [](const Dimension &dim) { return dim.kind == Dimension::Kind::Rows; });
+  auto has = [&](Dimension::Kind kind) {
+    return std::any_of(buffer.dims.begin(), buffer.dims.end(),
+                       [&](const Dimension &dim) { return dim.kind == kind; });
+  };
+  Growth growth = has(Dimension::Kind::Slots)  ? Growth::Slots
+                  : has(Dimension::Kind::Rows) ? Growth::Rows
+                                               : Growth::None;
   arrays.push_back({buffer.role, buffer.index, bufferTypeSize(buffer.type),
-                    buffer.dims, perRow, buffer.name, buffer.type == "i32"});
+                    buffer.dims, growth, buffer.name, buffer.type == "i32"});
   return arrays.size() - 1;
 }
 
@@ -57,6 +66,20 @@ void CompiledPrograms::resolve(const Description &description) {
   };
   addSlots(description.encode, encode);
   addSlots(description.step, step);
+  for (const Buffer &buffer : description.force) {
+    bool shared = buffer.role == BufferRole::Memory ||
+                  buffer.role == BufferRole::MemoryLength;
+    if (void *address = constants.find(buffer)) {
+      force.push_back({address, 0});
+    } else if (shared) {
+      force.push_back({nullptr, addArray(buffer)});
+    } else {
+      force.push_back({nullptr, forceArrays.size(), true});
+      forceArrays.push_back({buffer.role, buffer.index,
+                             bufferTypeSize(buffer.type), buffer.dims,
+                             Growth::None, "", false});
+    }
+  }
   auto find = [&](BufferRole role, int32_t index) -> std::optional<size_t> {
     for (size_t i = 0; i < arrays.size(); ++i)
       if (arrays[i].role == role && arrays[i].index == index)
@@ -67,6 +90,7 @@ void CompiledPrograms::resolve(const Description &description) {
     if (arrays[i].role == BufferRole::State)
       states.push_back({i, *find(BufferRole::NextState, arrays[i].index),
                         find(BufferRole::InitialState, arrays[i].index)});
+  slotArray = find(BufferRole::Slot, 0);
   logitsArray = *find(BufferRole::Logits, 0);
   sentenceArray = find(BufferRole::Sentence, 0);
   if (alignment)
@@ -79,10 +103,14 @@ void fillExtents(const CompiledPrograms &programs, const DecodingLimits &limits,
                  int64_t *extents) {
   extents[ATTN_EXTENT_SENTENCES] = limits.sentences;
   extents[ATTN_EXTENT_ROWS] = limits.sentences;
+  extents[ATTN_EXTENT_PAST] = 0;
+  extents[ATTN_EXTENT_SLOTS] = 0;
   for (size_t axis = 0; axis < programs.axes.size(); ++axis)
     extents[ATTN_EXTENT_AXIS + axis] = axisLength(
         programs.axes, static_cast<int32_t>(axis), limits.sourceLength);
 }
+
+using Growth = CompiledPrograms::Growth;
 
 /// The addresses of all that a decoding works on.
 struct Places {
@@ -98,9 +126,9 @@ struct Places {
   /// Takes what has one size for the whole decoding.
   void takeFixed(const CompiledPrograms &programs, int64_t sentences,
                  Layout &layout);
-  /// Takes the arrays that grow with the rows, or those that do not.
-  void takeArrays(const CompiledPrograms &programs, Extents sizes, bool perRow,
-                  Layout &layout);
+  /// Takes the arrays of one kind of growth, but for the table of slots.
+  void takeArrays(const CompiledPrograms &programs, Extents sizes,
+                  Growth growth, Layout &layout);
   /// Takes a workspace if there is not enough of one.
   void takeWorkspace(size_t size, Layout &layout) {
     if (workspaceSize && size <= workspaceSize)
@@ -123,10 +151,10 @@ void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
 }
 
 void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
-                        bool perRow, Layout &layout) {
+                        Growth growth, Layout &layout) {
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const CompiledPrograms::Array &array = programs.arrays[i];
-    if (array.perRow != perRow)
+    if (array.growth != growth || i == programs.slotArray)
       continue;
     void *address =
         layout.takeBytes(arrayBytes(array.elementBytes, array.dims, sizes));
@@ -139,10 +167,13 @@ class CompiledDecoding final : public Decoding {
 public:
   CompiledDecoding(const CompiledPrograms &programs,
                    std::span<const TokenSpan> sentences, int64_t rows,
-                   Arena &memory);
+                   int64_t steps, Arena &memory);
 
   bool step(const StepRequest &request, StepResult &result,
             std::string &error) override;
+  bool canForce() const override { return !programs.force.empty(); }
+  bool force(const ForceRequest &request, StepResult &result,
+             std::string &error) override;
   int64_t memoryLength(int64_t sentence) const override {
     return programs.alignment ? places.alignmentLengths[sentence] : 0;
   }
@@ -152,6 +183,7 @@ public:
 private:
   Extents extents() const { return {places.extents, programs.extentCount()}; }
   void reserveRows(int64_t rows);
+  void reserveSlots();
   void gatherStates(const StepRequest &request);
   void run(const attn_program &program,
            const std::vector<CompiledPrograms::Slot> &slots);
@@ -159,14 +191,20 @@ private:
   const CompiledPrograms &programs;
   Arena &memory;
   Places places;
+  PastSlots slots;
+  /// What the last whole targets were computed in.
+  std::vector<AlignedBuffer> forced;
   int64_t capacity = 0; ///< Rows that there is room for.
   bool started = false;
 };
 
 CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
                                    std::span<const TokenSpan> sentences,
-                                   int64_t rows, Arena &memory)
-    : programs(programs), memory(memory) {
+                                   int64_t rows, int64_t steps, Arena &memory)
+    : programs(programs), memory(memory),
+      slots(memory.isBounded()
+                ? static_cast<std::pmr::memory_resource *>(&memory)
+                : std::pmr::new_delete_resource()) {
   DecodingLimits limits;
   limits.sentences = static_cast<int64_t>(sentences.size());
   for (TokenSpan sentence : sentences)
@@ -175,7 +213,7 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
   Layout layout(memory);
   places.takeFixed(programs, limits.sentences, layout);
   fillExtents(programs, limits, places.extents);
-  places.takeArrays(programs, extents(), /*perRow=*/false, layout);
+  places.takeArrays(programs, extents(), Growth::None, layout);
   for (size_t i = 0; i < sentences.size(); ++i)
     places.sourceLengths[i] = static_cast<int64_t>(sentences[i].size());
   if (programs.alignment)
@@ -187,9 +225,15 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
     // One workspace for both programs is enough where its size is known.
     size_t size = workspaceBytes(programs.compiled.encode, extents());
     places.extents[ATTN_EXTENT_ROWS] = rows;
+    places.extents[ATTN_EXTENT_PAST] = steps;
     size = std::max(size, workspaceBytes(programs.compiled.step, extents()));
     places.extents[ATTN_EXTENT_ROWS] = limits.sentences;
+    places.extents[ATTN_EXTENT_PAST] = 0;
     places.takeWorkspace(size, layout);
+    if (programs.slotArray) {
+      slots.reserve(rows, steps);
+      reserveSlots();
+    }
   }
 
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
@@ -223,7 +267,28 @@ void CompiledDecoding::reserveRows(int64_t rows) {
   capacity = memory.isBounded() ? rows : std::max(rows, 2 * capacity);
   places.extents[ATTN_EXTENT_ROWS] = capacity;
   Layout layout(memory);
-  places.takeArrays(programs, extents(), /*perRow=*/true, layout);
+  places.takeArrays(programs, extents(), Growth::Rows, layout);
+}
+
+/// Makes room for as many slots as there are, and keeps what is in them.
+void CompiledDecoding::reserveSlots() {
+  int64_t before = places.extents[ATTN_EXTENT_SLOTS];
+  if (slots.slots() <= before)
+    return;
+  places.extents[ATTN_EXTENT_SLOTS] = slots.slots();
+  Layout layout(memory);
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    const CompiledPrograms::Array &array = programs.arrays[i];
+    if (array.growth != Growth::Slots)
+      continue;
+    void *grown =
+        layout.takeBytes(arrayBytes(array.elementBytes, array.dims, extents()));
+    if (before > 0)
+      memcpy(grown, places.addresses[i],
+             static_cast<size_t>(before) *
+                 arrayBytes(array.elementBytes, array.dims, extents(), 1));
+    places.addresses[i] = grown;
+  }
 }
 
 void CompiledDecoding::run(const attn_program &program,
@@ -270,6 +335,13 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
   reserveRows(request.rows);
   places.extents[ATTN_EXTENT_ROWS] = request.rows;
   gatherStates(request);
+  if (programs.slotArray) {
+    slots.advance(request.rows, request.parents, request.positions);
+    reserveSlots();
+    places.extents[ATTN_EXTENT_PAST] = slots.positions();
+    places.addresses[*programs.slotArray] =
+        const_cast<int32_t *>(slots.table());
+  }
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const int32_t *from = nullptr;
     if (programs.arrays[i].role == BufferRole::Token)
@@ -312,7 +384,8 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
   std::vector<char> values;
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const CompiledPrograms::Array &array = programs.arrays[i];
-    if (array.role != BufferRole::Observed || array.perRow != ofStep)
+    if (array.role != BufferRole::Observed ||
+        (array.growth != Growth::None) != ofStep)
       continue;
     shape.clear();
     padded.clear();
@@ -345,15 +418,52 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
   }
 }
 
+bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
+                             std::string &) {
+  std::vector<int64_t> sizes(places.extents,
+                             places.extents + programs.extentCount());
+  sizes[ATTN_EXTENT_ROWS] = request.rows;
+  sizes[ATTN_EXTENT_PAST] = request.positions;
+  forced.clear();
+  result = StepResult();
+  for (const CompiledPrograms::Array &array : programs.forceArrays) {
+    size_t bytes = arrayBytes(array.elementBytes, array.dims, sizes);
+    AlignedBuffer &buffer = forced.emplace_back(bytes);
+    if (array.role == BufferRole::Token)
+      memcpy(buffer.data(), request.tokens, bytes);
+    else if (array.role == BufferRole::TargetLength)
+      memcpy(buffer.data(), request.lengths, bytes);
+    else if (array.role == BufferRole::Sentence)
+      memcpy(buffer.data(), request.sentences, bytes);
+    else if (array.role == BufferRole::Logits)
+      result.logits = buffer.as<float>();
+    else
+      result.weights = buffer.as<float>();
+  }
+  std::vector<void *> buffers;
+  for (const CompiledPrograms::Slot &slot : programs.force)
+    buffers.push_back(slot.constant  ? slot.constant
+                      : slot.ofForce ? forced[slot.array].data()
+                                     : places.addresses[slot.array]);
+  AlignedBuffer workspace(workspaceBytes(programs.compiled.force, sizes));
+  programs.compiled.force.run(sizes.data(), buffers.data(), workspace.data());
+  if (programs.alignment) {
+    result.memoryPositions =
+        sizes[ATTN_EXTENT_AXIS + static_cast<size_t>(programs.alignment->axis)];
+    result.heads = programs.alignment->heads;
+  }
+  return true;
+}
+
 } // namespace
 
 DecodingPtr encodeCompiled(const CompiledPrograms &programs,
                            std::span<const TokenSpan> sentences, int64_t rows,
-                           Arena &memory) {
+                           int64_t steps, Arena &memory) {
   void *place = Layout(memory).take<CompiledDecoding>(1);
-  return DecodingPtr(new (place)
-                         CompiledDecoding(programs, sentences, rows, memory),
-                     DecodingDeleter(/*inArena=*/true));
+  return DecodingPtr(
+      new (place) CompiledDecoding(programs, sentences, rows, steps, memory),
+      DecodingDeleter(/*inArena=*/true));
 }
 
 size_t compiledDecodingBytes(const CompiledPrograms &programs,
@@ -367,14 +477,20 @@ size_t compiledDecodingBytes(const CompiledPrograms &programs,
   Places places;
   layout.take<CompiledDecoding>(1);
   places.takeFixed(programs, limits.sentences, layout);
-  places.takeArrays(programs, extents, /*perRow=*/false, layout);
+  places.takeArrays(programs, extents, Growth::None, layout);
   size_t workspace = workspaceBytes(programs.compiled.encode, extents);
   extents[ATTN_EXTENT_ROWS] = limits.rows;
+  extents[ATTN_EXTENT_PAST] = limits.steps;
   workspace =
       std::max(workspace, workspaceBytes(programs.compiled.step, extents));
   layout.takeBytes(workspace);
   if (limits.rows > 0)
-    places.takeArrays(programs, extents, /*perRow=*/true, layout);
+    places.takeArrays(programs, extents, Growth::Rows, layout);
+  if (programs.slotArray) {
+    extents[ATTN_EXTENT_SLOTS] =
+        PastSlots::count(limits.rows, limits.steps, layout);
+    places.takeArrays(programs, extents, Growth::Slots, layout);
+  }
   return layout.bytes();
 }
 

@@ -33,13 +33,19 @@ size_t workspaceBytes(const attn_program &program, Extents extents);
 
 /// What all decodings of an opened model share. Not changed after `resolve`.
 struct CompiledPrograms {
+  /// What the size of an array follows during a decoding.
+  enum class Growth {
+    None,
+    Rows, ///< The rows of a step.
+    Slots ///< What the rows keep of their past.
+  };
   /// An array of a decoding, which programs know as a buffer.
   struct Array {
     BufferRole role;
     int32_t index;
     size_t elementBytes;
     std::vector<Dimension> dims;
-    bool perRow; ///< Whether it grows with the rows.
+    Growth growth;
     std::string name;
     bool isInteger;
   };
@@ -48,6 +54,7 @@ struct CompiledPrograms {
   struct Slot {
     void *constant = nullptr;
     size_t array = 0;
+    bool ofForce = false; ///< Whether it is one of `forceArrays`.
   };
   /// The arrays of a state. Without an initial state it begins as zeros.
   struct State {
@@ -63,7 +70,12 @@ struct CompiledPrograms {
 
   std::vector<Array> arrays;
   std::vector<Slot> encode, step;
+  /// The program over whole targets, and the arrays that only it has.
+  std::vector<Array> forceArrays;
+  std::vector<Slot> force;
   std::vector<State> states;
+  /// The table of slots, where the decoder has a past.
+  std::optional<size_t> slotArray;
   size_t logitsArray = 0;
   std::optional<size_t> weightsArray, sentenceArray;
 
@@ -80,7 +92,7 @@ private:
 /// Backend::encode over generated code.
 DecodingPtr encodeCompiled(const CompiledPrograms &programs,
                            std::span<const TokenSpan> sentences, int64_t rows,
-                           Arena &memory);
+                           int64_t steps, Arena &memory);
 
 /// Backend::memoryBytes over generated code.
 size_t compiledDecodingBytes(const CompiledPrograms &programs,

@@ -35,10 +35,18 @@ extern "C" {
 #define ATTN_COMPILED_MODEL_VERSION 2
 
 /// The places of `extents`. `rows` is the number of live hypotheses of all
-/// sentences (in `encode` it equals `sentences`). From `ATTN_EXTENT_AXIS` on
-/// stands one number per axis of the description: the longest sequence of the
-/// batch on that axis.
-enum { ATTN_EXTENT_SENTENCES = 0, ATTN_EXTENT_ROWS = 1, ATTN_EXTENT_AXIS = 2 };
+/// sentences (in `encode` it equals `sentences`). `past` is the number of
+/// positions of the longest row, the new one included, and `slots` how many
+/// positions the caches hold (see runtime/past_slots.h); both are 0 but in
+/// `step`. From `ATTN_EXTENT_AXIS` on stands one number per axis of the
+/// description: the longest sequence of the batch on that axis.
+enum {
+  ATTN_EXTENT_SENTENCES = 0,
+  ATTN_EXTENT_ROWS = 1,
+  ATTN_EXTENT_PAST = 2,
+  ATTN_EXTENT_SLOTS = 3,
+  ATTN_EXTENT_AXIS = 4
+};
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
@@ -73,6 +81,7 @@ struct attn_compiled_model {
   struct attn_program prepare;
   struct attn_program encode;
   struct attn_program step;
+  struct attn_program force;
 };
 
 #ifdef __cplusplus

@@ -47,6 +47,9 @@ static constexpr struct {
              {"token", BufferRole::Token},
              {"position", BufferRole::Position},
              {"sentence", BufferRole::Sentence},
+             {"slot", BufferRole::Slot},
+             {"past", BufferRole::Past},
+             {"target_length", BufferRole::TargetLength},
              {"logits", BufferRole::Logits},
              {"weights", BufferRole::Weights},
              {"observed", BufferRole::Observed}};
@@ -186,6 +189,10 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.kind = Dimension::Kind::Sentences;
         } else if (text == "rows") {
           dimension.kind = Dimension::Kind::Rows;
+        } else if (text == "past") {
+          dimension.kind = Dimension::Kind::Past;
+        } else if (text == "slots") {
+          dimension.kind = Dimension::Kind::Slots;
         } else if (text.size() > 4 && text.size() < 8 &&
                    text.compare(0, 4, "axis") == 0 &&
                    text.find_first_not_of("0123456789", 4) ==
@@ -193,9 +200,10 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.kind = Dimension::Kind::Axis;
           dimension.number = std::stoi(text.substr(4));
         } else {
-          reader.fail("expected a number, sentences, rows or axisN as "
-                      "dimension, but got " +
-                      quote(text));
+          reader.fail(
+              "expected a number, sentences, rows, past, slots or axisN as "
+              "dimension, but got " +
+              quote(text));
         }
       }
       buffer.dims.push_back(dimension);
@@ -256,6 +264,7 @@ bool parseDescription(std::string_view json, Description &description,
   parseProgram(reader, programs, "prepare", description.prepare);
   parseProgram(reader, programs, "encode", description.encode);
   parseProgram(reader, programs, "step", description.step);
+  parseProgram(reader, programs, "force", description.force);
   if (reader.failed || !checkDescription(description, error)) {
     error = "description: " + error;
     return false;
@@ -272,7 +281,7 @@ bool checkDescription(const Description &description, std::string &error) {
     return place >= 0 && static_cast<uint64_t>(place) < size;
   };
   const auto &[model, vocabularies, axes, inputs, target, alignment, parameters,
-               ignored, prepare, encode, step] = description;
+               ignored, prepare, encode, step, force] = description;
 
   for (size_t i = 0; i < axes.size(); ++i) {
     bool source = axes[i].input >= 0 && axes[i].of < 0 &&
@@ -310,7 +319,7 @@ bool checkDescription(const Description &description, std::string &error) {
         return fail("expected parameter " + quote(parameter.name) +
                     " with a shape of non-negative integers");
 
-  for (const Program *program : {&prepare, &encode, &step})
+  for (const Program *program : {&prepare, &encode, &step, &force})
     for (const Buffer &buffer : *program) {
       if (!bufferTypeSize(buffer.type))
         return fail("expected a known type of buffer, but got " +

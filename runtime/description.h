@@ -55,7 +55,7 @@ struct Alignment {
 
 /// One dimension of a buffer.
 struct Dimension {
-  enum class Kind { Number, Sentences, Rows, Axis };
+  enum class Kind { Number, Sentences, Rows, Past, Slots, Axis };
   Kind kind = Kind::Number;
   int64_t number = 0; ///< The size, or the number of the axis.
 };
@@ -73,6 +73,9 @@ enum class BufferRole {
   Token,
   Position,
   Sentence,
+  Slot, ///< [rows, past] where each row's past positions are kept
+  Past, ///< [slots, ...] one cache
+  TargetLength,
   Logits,
   Weights,
   Observed
@@ -102,6 +105,8 @@ struct Description {
   Program prepare;
   Program encode;
   Program step;
+  /// Empty where the model has no parallel form.
+  Program force;
 
   /// Which vocabulary hypotheses are made of.
   const Vocabulary &targetVocabulary() const {

@@ -569,6 +569,60 @@ struct Batch {
   std::pmr::vector<int32_t> tokens, positions, owners, parents;
 };
 
+/// Computes whole targets at once, some sentences at a time, and feeds them to
+/// the searches position by position, as steps would.
+SearchOutcome forceAll(Decoding &decoding, const SearchTarget &target,
+                       std::span<SentenceSearch> searches,
+                       std::span<const SearchSentence *const> sentences,
+                       Interrupt *interrupt, std::string &error) {
+  // Logits of as many positions as 64 MiB hold; those of one sentence always.
+  const int64_t mostPositions = (int64_t(1) << 24) / target.vocabularySize;
+  std::vector<int32_t> tokens, lengths, owners;
+  for (size_t first = 0; first < sentences.size();) {
+    if (interrupt && interrupt->raised())
+      return SearchOutcome::Interrupted;
+    ForceRequest request;
+    for (size_t i = first; i < sentences.size(); ++i) {
+      int64_t positions =
+          std::max(request.positions,
+                   static_cast<int64_t>(sentences[i]->forced->size()));
+      if (request.rows && positions * (request.rows + 1) > mostPositions)
+        break;
+      request.positions = positions;
+      ++request.rows;
+    }
+    size_t rows = static_cast<size_t>(request.rows);
+    tokens.assign(rows * static_cast<size_t>(request.positions), 0);
+    lengths.clear();
+    owners.clear();
+    for (size_t row = 0; row < rows; ++row) {
+      const TokenIds &forced = *sentences[first + row]->forced;
+      lengths.push_back(static_cast<int32_t>(forced.size()));
+      owners.push_back(static_cast<int32_t>(first + row));
+      if (forced.empty())
+        continue;
+      auto to = tokens.begin() + static_cast<int64_t>(row) * request.positions;
+      *to++ = target.start;
+      std::copy(forced.begin(), forced.end() - 1, to);
+    }
+    request.tokens = tokens.data();
+    request.lengths = lengths.data();
+    request.sentences = owners.data();
+    StepResult result;
+    if (request.positions && !decoding.force(request, result, error))
+      return SearchOutcome::Failed;
+    for (size_t row = 0; row < rows; ++row)
+      for (int32_t position = 0;
+           position < lengths[row] &&
+           !searches[first + row].liveHypotheses().empty();
+           ++position)
+        searches[first + row].advance(
+            result, static_cast<int64_t>(row) * request.positions + position);
+    first += rows;
+  }
+  return SearchOutcome::Done;
+}
+
 } // namespace
 
 size_t searchRows(const SearchOptions &options, bool forced) {
@@ -628,8 +682,13 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     batch.sources.push_back(sentence->source);
   if (interrupt && interrupt->raised())
     return SearchOutcome::Interrupted;
-  DecodingPtr decoding =
-      backend.encode(batch.sources, static_cast<int64_t>(rows), memory, error);
+  int64_t steps = 0;
+  for (const SearchSentence *sentence : sentences)
+    steps = std::max(steps, sentence->forced
+                                ? static_cast<int64_t>(sentence->forced->size())
+                                : sentence->maxLength);
+  DecodingPtr decoding = backend.encode(
+      batch.sources, static_cast<int64_t>(rows), steps, memory, error);
   if (!decoding)
     return SearchOutcome::Failed;
 
@@ -640,12 +699,8 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     limits.vocabularySize = target.vocabularySize;
     limits.heads = target.heads;
     limits.forced = sentences[0]->forced.has_value();
+    limits.emitted = steps;
     for (size_t i = 0; i < sentences.size(); ++i) {
-      limits.emitted =
-          std::max(limits.emitted,
-                   sentences[i]->forced
-                       ? static_cast<int64_t>(sentences[i]->forced->size())
-                       : sentences[i]->maxLength);
       limits.memoryPositions =
           std::max(limits.memoryPositions,
                    decoding->memoryLength(static_cast<int64_t>(i)));
@@ -659,6 +714,16 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
                           decoding->memoryLength(static_cast<int64_t>(i)),
                           resource, capacity ? &*capacity : nullptr);
 
+  if (!bounded && decoding->canForce() &&
+      std::all_of(sentences.begin(), sentences.end(),
+                  [](const SearchSentence *sentence) {
+                    return sentence->forced.has_value();
+                  })) {
+    SearchOutcome outcome =
+        forceAll(*decoding, target, searches, sentences, interrupt, error);
+    if (outcome != SearchOutcome::Done)
+      return outcome;
+  }
   batch.firstRows.resize(sentences.size());
   for (bool first = true;; first = false) {
     batch.tokens.clear();

@@ -69,6 +69,9 @@ struct attn_decoding {
   Arrays arrays;
   size_t capacity = 0; ///< Rows that there is room for.
   size_t rows = 0;     ///< of the step before.
+  size_t steps = 0;    ///< made so far.
+  /// Steps that there is room for, where the buffer limits them.
+  size_t stepLimit = SIZE_MAX;
   bool started = false;
   bool failed = false;
   attn_step_result result = {};
@@ -106,6 +109,10 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
     return fail("at most " + std::to_string(capacity) +
                     " rows, which the buffer was made for",
                 std::to_string(request.rows));
+  if (steps >= stepLimit)
+    return fail("at most " + std::to_string(stepLimit) +
+                    " steps, which the buffer was made for",
+                "another");
   if (started && !request.tokens)
     return fail("tokens", "null");
   if (!started && request.tokens)
@@ -184,6 +191,7 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
   }
   failed = false;
   started = true;
+  ++steps;
   rows = request.rows;
   result.struct_size = sizeof(result);
   result.rows = rows;
@@ -202,8 +210,8 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
 /// The limits of the sentences given, and the tokens of all of them. False and
 /// a message where they are too many.
 static bool findLimits(const Model &model, const attn_sentences &sentences,
-                       size_t rows, DecodingLimits &limits, size_t &tokens,
-                       std::string &error) {
+                       size_t rows, size_t steps, DecodingLimits &limits,
+                       size_t &tokens, std::string &error) {
   size_t end = model.sourceEnd() >= 0 ? 1 : 0;
   size_t longest = 0;
   tokens = 0;
@@ -212,12 +220,15 @@ static bool findLimits(const Model &model, const attn_sentences &sentences,
     tokens += sentences.lengths[i] + end;
   }
   rows = rows ? rows : sentences.count;
-  if (sentences.count > INT32_MAX || longest >= INT32_MAX || rows > INT32_MAX) {
-    error = "expected sentences, tokens and rows of less than 2147483648";
+  if (sentences.count > INT32_MAX || longest >= INT32_MAX || rows > INT32_MAX ||
+      steps > INT32_MAX) {
+    error =
+        "expected sentences, tokens, rows and steps of less than 2147483648";
     return false;
   }
   limits = {static_cast<int64_t>(sentences.count),
-            static_cast<int64_t>(longest + end), static_cast<int64_t>(rows)};
+            static_cast<int64_t>(longest + end), static_cast<int64_t>(rows),
+            static_cast<int64_t>(steps)};
   return true;
 }
 
@@ -243,7 +254,8 @@ static attn_decoding *encodeSentences(const Model &model,
   };
   DecodingLimits limits;
   size_t tokens;
-  if (!findLimits(model, sentences, options.rows, limits, tokens, message))
+  if (!findLimits(model, sentences, options.rows, options.steps, limits, tokens,
+                  message))
     return fail(ATTN_ERROR_OPTION, message);
   std::unique_ptr<attn_decoding, void (*)(attn_decoding *)> decoding(
       nullptr, freeDecoding);
@@ -272,6 +284,8 @@ static attn_decoding *encodeSentences(const Model &model,
   arrays.takeRows(static_cast<size_t>(limits.rows), layout);
   decoding->sentences = sentences.count;
   decoding->capacity = static_cast<size_t>(limits.rows);
+  if (options.buffer && model.decoder().hasPast())
+    decoding->stepLimit = options.steps;
   const Vocabulary *source = model.sourceVocabulary();
   const Vocabulary &vocabulary =
       source ? *source : model.description().targetVocabulary();
@@ -295,7 +309,7 @@ static attn_decoding *encodeSentences(const Model &model,
   FloatingPointScope floatingPoint;
   decoding->decoding =
       model.decoder().encode({arrays.sources, sentences.count}, limits.rows,
-                             decoding->memory, message);
+                             limits.steps, decoding->memory, message);
   if (!decoding->decoding)
     return fail(ATTN_ERROR_INPUT, message);
   for (size_t i = 0; i < sentences.count; ++i)
@@ -331,7 +345,7 @@ static attn_decoding *encode(const attn_model *model,
 }
 
 static size_t encodeMemory(const attn_model *model, size_t sentences,
-                           size_t sourceLength, size_t rows,
+                           size_t sourceLength, size_t rows, size_t steps,
                            attn_error *error) {
   return guarded(error, [&]() -> size_t {
     std::string message;
@@ -345,11 +359,12 @@ static size_t encodeMemory(const attn_model *model, size_t sentences,
     DecodingLimits limits;
     size_t tokens;
     bool fits = sentences <= INT32_MAX &&
-                findLimits(*model->model, one, rows ? rows : sentences, limits,
-                           tokens, message);
+                findLimits(*model->model, one, rows ? rows : sentences, steps,
+                           limits, tokens, message);
     if (!fits || __builtin_mul_overflow(tokens, sentences, &tokens)) {
       setError(error, ATTN_ERROR_OPTION,
-               "expected sentences, tokens and rows of less than 2147483648");
+               "expected sentences, tokens, rows and steps of less than "
+               "2147483648");
       return 0;
     }
     limits.sentences = static_cast<int64_t>(sentences);

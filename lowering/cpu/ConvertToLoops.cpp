@@ -266,8 +266,9 @@ public:
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
                                     builder.getFunctionType({}, {}));
     Block *entry = function.addEntryBlock();
-    // The extents: sentences, rows, then one per axis.
-    for (int64_t i = 0; i < 2 + axes.size(); ++i)
+    // The extents: sentences, rows, positions and slots of the past, then one
+    // per axis.
+    for (int64_t i = 0; i < 4 + axes.size(); ++i)
       entry->addArgument(builder.getIndexType(), model.getLoc());
     emitter.emplace(function);
     emitter->parameterBuffer = [this](GetParameterOp op) {
@@ -281,6 +282,13 @@ public:
         dims.push_back(builder.getI64IntegerAttr(size));
       return getArgument("prepared", index, builder.getF32Type(), dims);
     };
+    emitter->history = [this](PastOp op) -> Emitter::History {
+      Buffer slots =
+          getArgument("slot", 0, builder.getI32Type(), {rowsDim(), pastDim()});
+      Type type = withNumAxes(op.getInput().getType(), 1);
+      return {slots, getArgumentFor("past", numPasts++, type, {slotsDim()}),
+              getPastExtent()};
+    };
     emitter->preparedValue = [this](Value value) {
       return getArgumentFor("prepared", this->prepared.addPlain(value),
                             value.getType(), {});
@@ -290,10 +298,13 @@ public:
   Emitter &getEmitter() { return *emitter; }
   Value getSentences() { return function.getArgument(0); }
   Value getRows() { return function.getArgument(1); }
-  Value getAxisExtent(int64_t axis) { return function.getArgument(2 + axis); }
+  Value getPastExtent() { return function.getArgument(2); }
+  Value getAxisExtent(int64_t axis) { return function.getArgument(4 + axis); }
 
   Dim sentencesDim() { return builder.getStringAttr("sentences"); }
   Dim rowsDim() { return builder.getStringAttr("rows"); }
+  Dim pastDim() { return builder.getStringAttr("past"); }
+  Dim slotsDim() { return builder.getStringAttr("slots"); }
   Dim axisDim(int64_t axis) {
     return builder.getStringAttr("axis" + std::to_string(axis));
   }
@@ -400,6 +411,7 @@ private:
   std::map<std::pair<std::string, int64_t>, Buffer> arguments;
   SmallVector<Attribute> bufferAttributes;
   SmallVector<std::pair<Value, Buffer>> copies;
+  int64_t numPasts = 0;
 };
 
 struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
@@ -428,6 +440,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     PreparedValues prepared;
     if (failed(emitEncode(model, axes, prepared)) ||
         failed(emitStep(model, axes, prepared)) ||
+        failed(emitForce(model, axes, prepared)) ||
         failed(emitPrepare(model, axes, prepared)))
       return signalPassFailure();
     model.erase();
@@ -552,6 +565,61 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
             })))
       return failure();
     return program.finish(&decoder.getBody().front());
+  }
+
+  /// The decoder over whole targets, where the model has it.
+  LogicalResult emitForce(ModelOp model, const AxisTable &axes,
+                          PreparedValues &prepared) {
+    Program program(model, "force", axes, prepared);
+    auto forms = model.getBody().getOps<ParallelDecoderOp>();
+    if (forms.empty())
+      return program.finish(nullptr);
+    ParallelDecoderOp parallel = *forms.begin();
+    DecoderOp decoder = model.getDecoder();
+    Emitter &emitter = program.getEmitter();
+    auto bind = [&](Value argument, StringRef role, int64_t index,
+                    ArrayRef<Dim> dims, ArrayRef<Value> sizes) {
+      emitter.setBuffer(argument, program.getArgumentFor(
+                                      role, index, argument.getType(), dims));
+      emitter.setAxisSizes(argument, sizes);
+    };
+    auto axisOf = [&](int64_t axis) {
+      return axes.getNumber(model.getEncoder().getEncoded().getLengths()[axis]);
+    };
+    Dim rows = program.rowsDim(), sentences = program.sentencesDim();
+    Value numRows = program.getRows();
+    bind(parallel.getTokens(), "token", 0, {rows, program.pastDim()},
+         {numRows, program.getPastExtent()});
+    bind(parallel.getTargetLengths(), "target_length", 0, {rows}, {numRows});
+    bind(parallel.getSentence(), "sentence", 0, {rows}, {numRows});
+    size_t numMemories = decoder.getMemories().size();
+    for (auto [index, argument] :
+         llvm::enumerate(parallel.getMemoryArguments())) {
+      bool isLength = index >= numMemories;
+      SmallVector<Dim> dims = {sentences};
+      SmallVector<Value> sizes = {program.getSentences()};
+      int64_t axis = isLength ? -1 : decoder.getMemoryAxes()[index];
+      if (axis >= 0) {
+        dims.push_back(program.axisDim(axisOf(axis)));
+        sizes.push_back(program.getAxisExtent(axisOf(axis)));
+      }
+      bind(argument, isLength ? "memory_length" : "memory",
+           isLength ? index - numMemories : index, dims, sizes);
+    }
+    Block &block = parallel.getBody().front();
+    ValueRange results = block.getTerminator()->getOperands();
+    SmallVector<Dim> positions = {rows, program.pastDim()};
+    program.addOutput(
+        results[0],
+        program.getArgumentFor("logits", 0, results[0].getType(), positions));
+    if (results.size() > 1) {
+      positions.push_back(
+          program.axisDim(axisOf(*decoder.getPredict().getAlignAxis())));
+      program.addOutput(results[1], program.getArgumentFor("weights", 0,
+                                                           results[1].getType(),
+                                                           positions));
+    }
+    return program.finish(&block);
   }
 
   LogicalResult emitPrepare(ModelOp model, const AxisTable &axes,

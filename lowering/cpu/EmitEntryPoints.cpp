@@ -26,7 +26,7 @@ using namespace mlir::attn;
 namespace {
 
 /// The places of `extents` (see runtime/compiled_model.h).
-enum Extent { Sentences = 0, Rows = 1, FirstAxis = 2 };
+enum Extent { Sentences = 0, Rows = 1, Past = 2, Slots = 3, FirstAxis = 4 };
 
 /// The place in `extents` of a symbolic dimension.
 int64_t getExtent(StringRef dim) {
@@ -34,9 +34,13 @@ int64_t getExtent(StringRef dim) {
     return Sentences;
   if (dim == "rows")
     return Rows;
+  if (dim == "past")
+    return Past;
+  if (dim == "slots")
+    return Slots;
   int64_t axis = 0;
   bool failed = dim.drop_front(StringRef("axis").size()).getAsInteger(10, axis);
-  assert(!failed && "a dimension is sentences, rows or axisK");
+  assert(!failed && "a dimension is sentences, rows, past, slots or axisK");
   (void)failed;
   return FirstAxis + axis;
 }

@@ -423,6 +423,11 @@ Value Emitter::evaluateUncached(Value value, const ElementIndex &index) {
                                                                 : scalar;
   if (Buffer buffer = buffers.lookup(value))
     return load(buffer, index);
+  if (auto kept = histories.find(value); kept != histories.end()) {
+    ElementIndex entry = index;
+    entry.axes = {slotOf(kept->second, index.axes[0], index.axes[1])};
+    return load(kept->second.data, entry);
+  }
   if (auto bound = bindings.find(value); bound != bindings.end()) {
     ElementIndex outer = index;
     outer.axes = bound->second.second(index.axes);
@@ -692,8 +697,38 @@ LogicalResult Emitter::emitBlock(Block &block) {
   return success();
 }
 
+Value Emitter::slotOf(const History &history, Value row, Value position) {
+  Value slot = load(history.slots, {.axes = {row, position}, .features = {}});
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), slot);
+}
+
+LogicalResult Emitter::emitPast(PastOp op) {
+  if (!history)
+    return op.emitError("expected a past in the step of a model only");
+  History kept = history(op);
+  Value rows = getAxisSizes(op.getInput())[0];
+  DecoderOp decoder = op->getParentOfType<DecoderOp>();
+  forEach(rows, [&](Value row) {
+    Value position = arith::IndexCastOp::create(
+        builder, builder.getIndexType(),
+        evaluate(decoder.getPosition(), {.axes = {row}, .features = {}}));
+    Value slot = slotOf(kept, row, position);
+    forEachChunk(getFeatures(op.getInput().getType()), [&](ElementIndex index) {
+      index.axes = {row};
+      Value element = evaluate(op.getInput(), index);
+      index.axes = {slot};
+      store(kept.data, index, element);
+    });
+  });
+  histories[op.getResult()] = kept;
+  setAxisSizes(op.getResult(), {rows, kept.positions});
+  return success();
+}
+
 LogicalResult Emitter::emit(Operation *op) {
   builder.setLoc(op->getLoc());
+  if (auto past = dyn_cast<PastOp>(op))
+    return emitPast(past);
   // What is computed when the model is opened is there when it is needed.
   if (op->getNumResults() == 1 && isPrepared(op->getResult(0)))
     return success();

@@ -85,6 +85,15 @@ public:
   /// How the packed form of a product's weight is found; set by the program.
   std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs)>
       packedWeight;
+  /// Where the history of a value of the step is kept: every row has one slot
+  /// for each of its positions, and rows may share slots.
+  struct History {
+    Buffer slots;    ///< i32 [rows, positions]
+    Buffer data;     ///< [slots, features]
+    Value positions; ///< The size of the position axis.
+  };
+  /// How the history of a value is found; set by the program.
+  std::function<History(PastOp)> history;
   /// How the buffer of a value that parameters alone determine is found; set by
   /// programs that have it computed when the model is opened.
   std::function<Buffer(Value)> preparedValue;
@@ -118,6 +127,8 @@ public:
   /// A new buffer for a value of `type` with axes of the given sizes.
   Buffer allocate(Type type, ValueRange sizes);
   Buffer allocateBuffer(MemRefType type, ValueRange sizes);
+  /// Constants as read-only data of the module.
+  Buffer getOrCreateTable(DenseElementsAttr values);
 
   //===--------------------------------------------------------------------===//
   // Loops
@@ -154,8 +165,6 @@ private:
   /// Whether `value` is computed when the model is opened, because parameters
   /// alone determine it.
   bool isPrepared(Value value);
-  /// Constants as read-only data of the module.
-  Buffer getOrCreateTable(DenseElementsAttr values);
   SmallVector<Value> computeAxisSizes(Value value);
   /// Multiplies the rows of `input` (the product of `axes` of them, `numInputs`
   /// wide) with `weight` into `destination`; `op` is who wants it.
@@ -164,6 +173,11 @@ private:
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
+  void emitSinusoid(SinusoidOp op, Buffer destination);
+  void emitRotary(RotaryOp op, Buffer destination);
+  /// Appends the value of this step to its history.
+  LogicalResult emitPast(PastOp op);
+  Value slotOf(const History &history, Value row, Value position);
   LogicalResult emitScan(ScanOp op);
   LogicalResult emitRead(ReadOp op);
   LogicalResult emitScore(ScoreOp op);
@@ -176,6 +190,7 @@ private:
   DenseMap<Value, SmallVector<Value>> axisSizes;
   DenseMap<Value, std::pair<Value, AxisMap>> bindings;
   DenseMap<Value, Value> scalars;
+  DenseMap<Value, History> histories;
   /// What needsBuffer knows.
   DenseMap<Value, bool> storedValues;
   /// What isPrepared knows.

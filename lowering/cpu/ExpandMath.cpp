@@ -138,6 +138,31 @@ public:
         b, bits(result), arith::AndIOp::create(b, bits(x), sign)));
   }
 
+  Value erf(Value x) {
+    Value magnitude = absolute(x);
+    // Near zero x times a polynomial in x^2, elsewhere 1 - exp of a polynomial,
+    // which is the logarithm of 1 - erf. From 4 on the result rounds to 1.
+    Value square = mul(x, x);
+    Value small = mul(
+        x, polynomial(square, {-9.67359116943455e-06, 1.126825402169864e-4,
+                               -8.484396568555994e-4, 5.221053413802682e-3,
+                               -2.6865438310979452e-2, 1.1283782622070483e-1,
+                               -3.76126384759919e-1, 1.1283791670623609}));
+    Value four = f32(4);
+    Value bounded = select(compare(arith::CmpFPredicate::OGT, magnitude, four),
+                           four, magnitude);
+    Value logarithm = polynomial(
+        bounded,
+        {1.6140615995073571e-6, -4.559062237034805e-5, 5.927695371492814e-4,
+         -4.740222338258415e-3, 2.636471735277883e-2, -1.0997824510874266e-1,
+         -6.319370936890967e-1, -1.130166675495838, 3.032129666733496e-4});
+    Value sign = arith::AndIOp::create(b, bits(x), i32(int32_t(0x80000000)));
+    Value large = fromBits(
+        arith::OrIOp::create(b, bits(sub(f32(1), exp(logarithm))), sign));
+    return select(compare(arith::CmpFPredicate::OGT, magnitude, f32(1)), large,
+                  small);
+  }
+
   Value log(Value x) {
     // Numbers below the normal range are brought into it first.
     Value tiny = f32(1.17549435e-38);
@@ -197,6 +222,95 @@ private:
   Type type, integer;
 };
 
+/// Sine and cosine of f64, for arguments below a million: angles of position
+/// encodings. Products and sums are rounded one by one, so that the numerics of
+/// f32 do not matter.
+class Trigonometry {
+public:
+  Trigonometry(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {
+    integer = b.getI64Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      integer = VectorType::get(vector.getShape(), integer);
+  }
+
+  Value sin(Value x) { return write(x, 0); }
+  Value cos(Value x) { return write(x, 1); }
+
+private:
+  /// The sine of x and `quarters` quarter turns.
+  Value write(Value x, int64_t quarters) {
+    // n is x / (pi / 2) rounded: adding 1.5 * 2^52 leaves no bits after the
+    // point.
+    Value magic = f64(6755399441055744.0);
+    Value shifted = add(mul(x, f64(0.63661977236758134308)), magic);
+    Value n = sub(shifted, magic);
+    // r = x - n pi / 2, with pi / 2 in three parts of which n times the first
+    // two is exact.
+    Value r = sub(x, mul(n, f64(0x1.921fb544p+0)));
+    r = sub(r, mul(n, f64(0x1.0b4611a6p-34)));
+    r = sub(r, mul(n, f64(0x1.3198a2e037073p-69)));
+    // Taylor's series up to pi / 4, exact to 1e-15.
+    Value square = mul(r, r);
+    double factorial = 1;
+    SmallVector<double> inverses = {1};
+    for (int i = 1; i <= 16; ++i)
+      inverses.push_back(1 / (factorial *= i));
+    Value sine = f64(-inverses[15]);
+    for (int i = 13; i >= 1; i -= 2)
+      sine =
+          add(mul(sine, square), f64(i % 4 == 1 ? inverses[i] : -inverses[i]));
+    sine = mul(sine, r);
+    Value cosine = f64(inverses[16]);
+    for (int i = 14; i >= 0; i -= 2)
+      cosine = add(mul(cosine, square),
+                   f64(i % 4 == 0 ? inverses[i] : -inverses[i]));
+    // Every quarter turn goes on to the next of sin, cos, -sin, -cos.
+    Value quarter = arith::AddIOp::create(
+        b, arith::BitcastOp::create(b, integer, shifted), i64(quarters));
+    auto hasBit = [&](int64_t bit) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                   arith::AndIOp::create(b, quarter, i64(bit)),
+                                   i64(0));
+    };
+    Value result = arith::SelectOp::create(b, hasBit(1), cosine, sine);
+    return arith::SelectOp::create(b, hasBit(2),
+                                   arith::NegFOp::create(b, result), result);
+  }
+
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value f64(double value) { return constant(type, b.getF64FloatAttr(value)); }
+  Value i64(int64_t value) {
+    return constant(integer, b.getI64IntegerAttr(value));
+  }
+  Value constant(Type of, TypedAttr value) {
+    if (auto vector = dyn_cast<VectorType>(of))
+      return arith::ConstantOp::create(b,
+                                       DenseElementsAttr::get(vector, value));
+    return arith::ConstantOp::create(b, value);
+  }
+
+  ImplicitLocOpBuilder &b;
+  Type type, integer;
+};
+
+template <typename MathOp, Value (Trigonometry::*write)(Value)>
+struct ExpandTrigonometry : OpRewritePattern<MathOp> {
+  using OpRewritePattern<MathOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MathOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF64() || isa<TensorType>(type))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Trigonometry trigonometry(b, type);
+    rewriter.replaceOp(op, (trigonometry.*write)(op.getOperand()));
+    return success();
+  }
+};
+
 /// Replaces one function of `math` by arithmetic.
 template <typename MathOp, Value (Arithmetic::*write)(Value)>
 struct Expand : OpRewritePattern<MathOp> {
@@ -234,7 +348,11 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
     RewritePatternSet patterns(&getContext());
     patterns.add<Expand<math::ExpOp, &Arithmetic::exp>,
                  Expand<math::TanhOp, &Arithmetic::tanh>,
-                 Expand<math::LogOp, &Arithmetic::log>>(&getContext());
+                 Expand<math::ErfOp, &Arithmetic::erf>,
+                 Expand<math::LogOp, &Arithmetic::log>,
+                 ExpandTrigonometry<math::SinOp, &Trigonometry::sin>,
+                 ExpandTrigonometry<math::CosOp, &Trigonometry::cos>>(
+        &getContext());
     if (portable)
       patterns.add<SplitFma>(&getContext());
     GreedyRewriteConfig config;

@@ -464,7 +464,8 @@ LogicalResult Emitter::emitKernel(Operation *op) {
 
   if (op->getNumResults() != 1 ||
       !isa<LinearOp, DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,
-           LayerNormOp, RmsNormOp, MeanOp, PairsOp, Conv1dOp>(op))
+           LayerNormOp, RmsNormOp, MeanOp, PairsOp, Conv1dOp, SinusoidOp,
+           RotaryOp>(op))
     return op->emitError(
                "expected an operation that has a CPU kernel, but got '")
            << op->getName() << "'";
@@ -481,6 +482,14 @@ LogicalResult Emitter::emitKernel(Operation *op) {
                        getNumFeatureElements(result.getType()), buffer);
   if (auto convolution = dyn_cast<Conv1dOp>(op))
     return emitConvolution(convolution, buffer);
+  if (auto sinusoid = dyn_cast<SinusoidOp>(op)) {
+    emitSinusoid(sinusoid, buffer);
+    return success();
+  }
+  if (auto rotary = dyn_cast<RotaryOp>(op)) {
+    emitRotary(rotary, buffer);
+    return success();
+  }
   FeatureKernels kernels(*this);
   llvm::TypeSwitch<Operation *>(op)
       .Case<DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp,

@@ -78,7 +78,7 @@ static void addCompiledModel(llvm::Module &module,
       llvm::ConstantInt::get(i64, contents.description.size()),
       constants,
       llvm::ConstantInt::get(i64, constantsSize)};
-  for (StringRef name : {"prepare", "encode", "step"})
+  for (StringRef name : {"prepare", "encode", "step", "force"})
     llvm::append_range(fields, program(name));
   auto *table = llvm::ConstantStruct::getAnon(fields);
   auto *compiled = new llvm::GlobalVariable(

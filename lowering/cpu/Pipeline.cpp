@@ -21,6 +21,8 @@ using namespace mlir::attn;
 void attn::buildGraphPipeline(OpPassManager &manager) {
   manager.addPass(createFuseRead());
   manager.addPass(createHoistMemory());
+  manager.addPass(createParallelDecoder());
+  manager.addPass(createCachePast());
   manager.addPass(createExpandRecurrences());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -422,7 +422,7 @@ struct FuseProducts : attn::impl::FuseProductsBase<FuseProducts> {
     SmallVector<Block *> blocks;
     getOperation()->walk([&](Block *block) {
       Operation *parent = block->getParentOp();
-      if (isa<EncoderOp, DecoderOp, ScanOp>(parent) ||
+      if (isa<EncoderOp, DecoderOp, ParallelDecoderOp, ScanOp>(parent) ||
           isa<FunctionOpInterface>(parent))
         blocks.push_back(block);
     });

@@ -56,6 +56,59 @@ def HoistMemory : Pass<"attn-hoist-memory"> {
   let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 
+def CachePast : Pass<"attn-cache-past"> {
+  let summary = "keeps what was computed for earlier steps";
+  let description = [{
+    A decoder over its own past is written as a function of the whole prefix:
+
+    ```mlir
+    %p = attn.past %n : tensor<?x16xf32> -> tensor<?x?x16xf32>
+    %k = attn.linear %p, %K : tensor<?x?x16xf32>, tensor<16x16xf32> -> tensor<?x?x16xf32>
+    ```
+
+    What treats each position by itself and takes nothing of this step but
+    parameters was the same at every step before. It is computed for the new
+    position alone, and its history is kept:
+
+    ```mlir
+    %0 = attn.linear %n, %K : tensor<?x16xf32>, tensor<16x16xf32> -> tensor<?x16xf32>
+    %k = attn.past %0 : tensor<?x16xf32> -> tensor<?x?x16xf32>
+    ```
+
+    So keys, values, norms and rotations over a past become caches that grow by a
+    row a step, whatever they are called in the spec. What meets a value of
+    this step (a query) stays where it is. Positions and conditions over a past are
+    computed again: that costs less than to keep them.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def ParallelDecoder : Pass<"attn-parallel-decoder"> {
+  let summary = "derives the decoder over a whole given target";
+  let description = [{
+    Adds `attn.parallel_decoder` beside a decoder without states. Every value of the
+    step becomes a sequence over the target; a past becomes the sequence of which it
+    is the past, and a read of it is masked so that position i sees the positions up to
+    i:
+
+    ```mlir
+    %p = attn.past %k : tensor<?x16xf32> -> tensor<?x?x16xf32>
+    %c = attn.read softmax ins(%q[row] : tensor<?x16xf32>, %p[row, key] : ...) lengths(%step_plus_one) query_positions(%step) score {...} ...
+    ```
+
+    becomes
+
+    ```mlir
+    %c = attn.read softmax ins(%q[row, query] : tensor<?x?x16xf32>, %k[row, key] : ...) lengths(%target_length) query_lengths(%target_length) score {...} mask {j <= i} ...
+    ```
+
+    So a given target is scored by one masked read per layer instead of a loop. A
+    decoder with states has no such form, nor one that meets its past outside of a
+    read; they are scored step by step.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
 def ExpandRecurrences : Pass<"attn-expand-recurrences"> {
   let summary = "writes recurrent layers as scans and cells as their equations";
   let description = [{

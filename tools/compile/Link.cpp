@@ -123,7 +123,8 @@ LogicalResult Linking::link(ArrayRef<StringRef> options) {
                                       runtime};
   llvm::append_range(arguments, options);
   if (StringRef(linker).contains("clang"))
-    arguments.push_back("-fuse-ld=lld");
+    // Functions of the same code are one function; nobody compares addresses.
+    arguments.append({"-fuse-ld=lld", "-Wl,--icf=all"});
   std::optional<StringRef> redirects[] = {
       StringRef(""), StringRef(messagesPath), StringRef(messagesPath)};
   int status =

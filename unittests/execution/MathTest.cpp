@@ -89,6 +89,7 @@ void check(const std::string &op, double (*exact)(double), double maxUlps) {
 TEST(Math, Exp) { check("math.exp", std::exp, 1.5); }
 TEST(Math, Tanh) { check("math.tanh", std::tanh, 2); }
 TEST(Math, Log) { check("math.log", std::log, 1.5); }
+TEST(Math, Erf) { check("math.erf", std::erf, 3); }
 TEST(Math, Sigmoid) {
   check("attn.sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 3);
 }

@@ -80,7 +80,7 @@ std::vector<float> getLogits(::attn::Decoding &decoding, const Rows &rows,
                                   std::string &error) {
   std::vector<::attn::TokenSpan> spans(sources.begin(), sources.end());
   ::attn::Arena unused;
-  return backend.encode(spans, static_cast<int64_t>(spans.size()), unused,
+  return backend.encode(spans, static_cast<int64_t>(spans.size()), 0, unused,
                         error);
 }
 

@@ -164,7 +164,7 @@ TEST_F(StepApi, WorksInABuffer) {
   std::vector<float> expected = logitsOfForks(api, free.get());
   size_t longest = 6, rows = 6;
   size_t needed =
-      api->encode_memory(model, lines.size(), longest, rows, &error);
+      api->encode_memory(model, lines.size(), longest, rows, 0, &error);
   ASSERT_GT(needed, 0u) << error.message;
   // What was in the buffer before does not matter, nor does where it begins.
   for (size_t offset : {0, 1, 63}) {
@@ -279,11 +279,11 @@ TEST_F(StepApi, WrongSentencesAreErrors) {
   EXPECT_EQ(error.status, ATTN_ERROR_ARGUMENT);
   EXPECT_FALSE(api->step(nullptr, nullptr, nullptr));
   api->free_decoding(nullptr);
-  EXPECT_EQ(api->encode_memory(model, 0, 1, 1, &error), 0u);
-  EXPECT_EQ(api->encode_memory(model, 1, SIZE_MAX, 1, &error), 0u);
+  EXPECT_EQ(api->encode_memory(model, 0, 1, 1, 0, &error), 0u);
+  EXPECT_EQ(api->encode_memory(model, 1, SIZE_MAX, 1, 0, &error), 0u);
   EXPECT_EQ(error.status, ATTN_ERROR_OPTION);
   EXPECT_EQ(
-      api->encode_memory(model, INT32_MAX, INT32_MAX - 2, INT32_MAX, &error),
+      api->encode_memory(model, INT32_MAX, INT32_MAX - 2, INT32_MAX, 0, &error),
       0u);
 }
 

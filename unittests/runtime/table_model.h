@@ -37,8 +37,8 @@ public:
   TableBackend(LogitsOf logits, WeightsOf weights = nullptr, int64_t heads = 1)
       : logits(std::move(logits)), weights(std::move(weights)), heads(heads) {}
 
-  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t, Arena &,
-                     std::string &) override {
+  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t, int64_t,
+                     Arena &, std::string &) override {
     std::vector<TokenIds> copies;
     for (TokenSpan sentence : sentences)
       copies.emplace_back(sentence.begin(), sentence.end());

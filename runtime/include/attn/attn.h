@@ -31,7 +31,7 @@
 |* number of threads at once; `close` it when none uses it any more. Results  *|
 |* and errors may be read by several threads, but changed by one at a time.   *|
 |*                                                                            *|
-|* Memory. `decode` allocates what it needs, or works in a buffer of the       *|
+|* Memory. `decode` allocates what it needs, or works in a buffer of the *|
 |* caller's, whose size `memory_plan` tells before.                           *|
 |*                                                                            *|
 |* Errors. No function aborts or throws. A function that can fail takes an    *|
@@ -54,6 +54,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -149,6 +150,7 @@ typedef struct attn_open_options {
 
 static inline attn_open_options attn_default_open_options(void) {
   attn_open_options options;
+  memset(&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_open_options);
   options.weights_path = NULL;
   options.log = NULL;
@@ -412,6 +414,7 @@ typedef struct attn_limits {
 
 static inline attn_limits attn_default_limits(void) {
   attn_limits limits;
+  memset(&limits, 0, sizeof(limits)); /* padding, too */
   limits.struct_size = sizeof(attn_limits);
   limits.sentences = 1;
   limits.source_length = 0;
@@ -422,6 +425,7 @@ static inline attn_limits attn_default_limits(void) {
 
 static inline attn_decode_options attn_default_decode_options(void) {
   attn_decode_options options;
+  memset(&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_decode_options);
   options.beam = 1;
   options.nbest = 1;
@@ -520,14 +524,19 @@ typedef struct attn_encode_options {
    * `free_decoding`. Null (the default): memory is allocated by need. */
   void *buffer ATTN_DEFAULT(NULL);
   size_t buffer_size ATTN_DEFAULT(0);
+  /** With a buffer: the most steps that will be made. Not used without one. 0
+   * (the default) will do for a model that does not read its own past. */
+  size_t steps ATTN_DEFAULT(0);
 } attn_encode_options;
 
 static inline attn_encode_options attn_default_encode_options(void) {
   attn_encode_options options;
+  memset(&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_encode_options);
   options.rows = 0;
   options.buffer = NULL;
   options.buffer_size = 0;
+  options.steps = 0;
   return options;
 }
 
@@ -670,10 +679,11 @@ typedef struct attn_api {
   /**
    * The bytes of buffer that `encode` needs for `sentences` sentences of at
    * most `source_length` tokens each (0 for a model without an encoder) and
-   * steps of at most `rows` rows. 0 on failure.
+   * at most `steps` steps of at most `rows` rows. 0 on failure.
    */
   size_t (*encode_memory)(const attn_model *model, size_t sentences,
-                          size_t source_length, size_t rows, attn_error *error);
+                          size_t source_length, size_t rows, size_t steps,
+                          attn_error *error);
 
   /**
    * Makes a step. Null on failure: after ATTN_ERROR_ARGUMENT and

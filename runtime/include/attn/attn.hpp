@@ -450,10 +450,10 @@ public:
   }
   /// The bytes of EncodeOptions::buffer, see attn_api::encode_memory.
   std::size_t encodeMemory(std::size_t sentences, std::size_t sourceLength,
-                           std::size_t rows) const {
+                           std::size_t rows, std::size_t steps = 0) const {
     detail::ErrorGuard error(*api);
-    return error.check(
-        api->encode_memory(model.get(), sentences, sourceLength, rows, error));
+    return error.check(api->encode_memory(model.get(), sentences, sourceLength,
+                                          rows, steps, error));
   }
 
   const attn_model *raw() const { return model.get(); }

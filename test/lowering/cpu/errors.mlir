@@ -9,11 +9,3 @@ func.func @unfused(%h: tensor<?x?xf32>, %n: tensor<?xi32>) -> tensor<?x?xf32> {
   %w, %readable, %valid = attn.normalize softmax %e lengths(%n) : tensor<?x?xf32> -> tensor<?x?xf32>, tensor<?x?xi1>, tensor<?xi1>
   return %w : tensor<?x?xf32>
 }
-
-// -----
-
-func.func @no_kernel(%p: tensor<?xi32>) -> tensor<?x4xf32> {
-  // expected-error @below {{expected an operation that has a CPU kernel, but got 'attn.sinusoid'}}
-  %0 = attn.sinusoid %p halves steps 2.0 : tensor<?xi32> -> tensor<?x4xf32>
-  return %0 : tensor<?x4xf32>
-}

@@ -1,4 +1,4 @@
-"""Compiles a random model of a source and a target and checks all its lines.
+"""Compiles a random model and checks all its lines.
 
 usage: check_random.py SHARED NAME [--dim NAME=N]...
 """
@@ -11,6 +11,10 @@ import tempfile
 shared, name, *dims = sys.argv[1:]
 folder = os.path.join(shared, "models", "random", name)
 check = os.path.join(os.path.dirname(__file__), "..", "check_reference.py")
+vocabularies = []
+for file in sorted(os.listdir(folder)):
+    if file.endswith(".vocab"):
+        vocabularies += ["--vocab", f"{file[:-6]}={folder}/{file}"]
 with tempfile.TemporaryDirectory() as scratch:
     library = os.path.join(scratch, "libmodel.so")
     subprocess.run(
@@ -19,8 +23,7 @@ with tempfile.TemporaryDirectory() as scratch:
             os.path.join(shared, "specs", name + ".attn"),
             *dims,
             *("--weights", os.path.join(folder, "weights.safetensors")),
-            *("--vocab", f"source={folder}/source.vocab"),
-            *("--vocab", f"target={folder}/target.vocab"),
+            *vocabularies,
             *("-o", library),
         ],
         check=True,

@@ -13,6 +13,8 @@ PASSES = (
     ["-attn-fuse-read"],
     ["-attn-hoist-memory"],
     ["-attn-fuse-read", "-attn-hoist-memory", "-cse", "-canonicalize"],
+    ["-attn-fuse-read", "-attn-hoist-memory", "-attn-cache-past"],
+    ["-attn-cache-past"],
     ["-attn-expand-recurrences"],
     ["-attn-expand-recurrences", "-canonicalize", "-attn-fold-weights"],
     ["-attn-expand-recurrences", "-canonicalize", "-attn-fuse-products"],
@@ -40,8 +42,11 @@ vocabularies = []
 for name in arguments.vocab:
     vocabularies += ["--vocab", f"{name}={os.path.join(folder, name)}.vocab"]
 dims = [word for dim in arguments.dim for word in ("--dim", dim)]
-with open(os.path.join(folder, "input.txt")) as file:
-    sentences = file.read()
+# A model without an encoder decodes an empty line.
+sentences = "\n"
+if os.path.exists(os.path.join(folder, "input.txt")):
+    with open(os.path.join(folder, "input.txt")) as file:
+        sentences = file.read()
 with tempfile.TemporaryDirectory() as scratch:
     decode = ["--weights", os.path.join(folder, "weights.safetensors"), "--beam", "3", "--json"]
     path = os.path.join(scratch, "model.mlir")
