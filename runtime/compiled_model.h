@@ -9,12 +9,15 @@
 // that is linked beside it. It is private to one library: both sides are always
 // built by the same version of the project.
 //
-// A compiled model is three programs over caller-owned buffers:
+// A compiled model is four programs over caller-owned buffers:
 //
-//   prepare  once per open model   parameters            -> prepared parameters
-//   encode   once per batch        inputs and lengths    -> memory, first
-//   states step     once per emitted word token, states, memory -> logits,
-//   states, weights
+//   prepare: once per open model; parameters -> prepared parameters
+//   encode:  once per batch; inputs, lengths -> memory, first states
+//   step:    once per emitted word; token, states, past, memory
+//            -> logits, states, weights
+//   force:   once per batch of given targets; tokens, memory
+//            -> logits and weights of all positions. Does nothing where the
+//            decoder has no such form.
 //
 // Every buffer is a dense row-major array. Its extents are products of the
 // numbers in `extents` and of sizes known at compile time; the description says
