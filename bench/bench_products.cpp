@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
         packed(size_t(numInputs) * (numOutputs + 15));
     for (size_t i = 0, e = size_t(numInputs) * numOutputs; i < e; ++i)
       weights.begin[i] = distribution(generator);
-    int64_t none[] = {0, 0};
+    int64_t none[4] = {};
     void *prepareBuffers[] = {packed.begin, weights.begin};
     prepare(none, prepareBuffers, nullptr);
     std::printf("%6d %6d", numInputs, numOutputs);
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
           y(size_t(rows) * numOutputs), z(size_t(rows) * numOutputs);
       for (int i = 0; i < rows * numInputs; ++i)
         x.begin[i] = distribution(generator);
-      int64_t extents[] = {rows, rows};
+      int64_t extents[] = {rows, rows, 0, 0};
       std::vector<int32_t> words(rows);
       Array workspace(sizing(extents) / sizeof(float) + 16);
       void *buffers[] = {words.data(), words.data(), words.data(), x.begin,

@@ -122,9 +122,12 @@ LogicalResult Linking::link(ArrayRef<StringRef> options) {
   SmallVector<StringRef> arguments = {linker, "-o", partialPath, objectPath,
                                       runtime};
   llvm::append_range(arguments, options);
-  if (StringRef(linker).contains("clang"))
+  if (StringRef(linker).contains("clang")) {
+    arguments.push_back("-fuse-ld=lld");
     // Functions of the same code are one function; nobody compares addresses.
-    arguments.append({"-fuse-ld=lld", "-Wl,--icf=all"});
+    if (llvm::is_contained(options, "-shared"))
+      arguments.push_back("-Wl,--icf=all");
+  }
   std::optional<StringRef> redirects[] = {
       StringRef(""), StringRef(messagesPath), StringRef(messagesPath)};
   int status =

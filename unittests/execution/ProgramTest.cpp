@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/compiled_model.h"
 #include "unittests/execution/Jit.h"
 #include "unittests/reference/Module.h"
 
@@ -122,7 +123,7 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
                      b = toFloats(parameters.lookup("b"));
   // Packed weights: [ceil(N / 16), K, 16] for U (first, in encode), W and P.
   std::vector<float> packedU(4 * 16), packedW(3 * 16), packedP(7 * 16);
-  int64_t none[] = {0, 0, 0};
+  int64_t none[ATTN_EXTENT_AXIS + 1] = {};
   program.run("prepare", none,
               {packedU.data(), U.data(), packedW.data(), W.data(),
                packedP.data(), P.data()});
@@ -130,7 +131,8 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   std::vector<float> x = toFloats(memory), h(x.size()),
                      uh(numSentences * numKeys * 5);
   std::vector<int32_t> n = toIntegers(lengths), encodedLengths(numSentences);
-  int64_t encodeExtents[] = {numSentences, numSentences, numKeys};
+  // No past, so neither positions nor slots of one.
+  int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, numKeys};
   program.run("encode", encodeExtents,
               {x.data(), n.data(), h.data(), uh.data(), encodedLengths.data(),
                packedU.data()});
@@ -142,7 +144,7 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   std::vector<int32_t> tokens(numRows), positions(numRows),
       rows = toIntegers(sentences);
   std::vector<float> s = toFloats(states);
-  int64_t stepExtents[] = {numSentences, numRows, numKeys};
+  int64_t stepExtents[] = {numSentences, numRows, 0, 0, numKeys};
   program.run("step", stepExtents,
               {tokens.data(), positions.data(), rows.data(), h.data(),
                uh.data(), encodedLengths.data(), s.data(), result.logits.data(),
