@@ -540,18 +540,18 @@ void AttentionCall::finish(PairRegion &pair) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*pair.block)))
     if (!isa<YieldOp>(op) && op.use_empty())
       op.erase();
-  auto usesKey = [&](unsigned index) {
-    return pair.maps[index].isFunctionOfDim(PairOpInterface::Key);
+  // Some input must have the memory's positions, and of scores some one the
+  // queries': from them is known how many there are.
+  auto isLast = [&](unsigned index, PairOpInterface::Dim dim) {
+    auto has = [&](AffineMap map) { return map.isFunctionOfDim(dim); };
+    return has(pair.maps[index]) && llvm::count_if(pair.maps, has) == 1;
   };
-  // Some input must have the memory's positions.
-  unsigned numKeys =
-      llvm::count_if(llvm::seq<unsigned>(0, pair.inputs.size()), usesKey);
   for (unsigned i = pair.inputs.size(); i > 0; --i) {
     unsigned index = i - 1;
     if (!pair.block->getArgument(index).use_empty() ||
-        (usesKey(index) && numKeys == 1))
+        isLast(index, PairOpInterface::Key) ||
+        (pair.isScore && isLast(index, PairOpInterface::Query)))
       continue;
-    numKeys -= usesKey(index);
     pair.block->eraseArgument(index);
     pair.inputs.erase(pair.inputs.begin() + index);
     pair.maps.erase(pair.maps.begin() + index);
@@ -712,6 +712,7 @@ bool AttentionCall::importScores() {
   }
   const Expr *argument = expression.normalizers.front()->arguments[0].value;
   PairRegion pair;
+  pair.isScore = true;
   auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
     llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
     const ValueStmt *scoreStmt = getStmt(scoreIndex);

@@ -77,6 +77,7 @@ private:
     llvm::DenseMap<unsigned, SpecValue> definitions;
     /// Whether the weights may be used: they stand for 1.
     bool isSum = false;
+    bool isScore = false;
 
     /// The four positions and lengths come last.
     BlockArgument getIndex(unsigned which) const {

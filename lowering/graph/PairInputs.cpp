@@ -76,11 +76,10 @@ void attn::dropUnusedInputs(PairOpInterface op) {
       return !region->getArgument(index).use_empty();
     });
   };
-  auto isOnlyKey = [&](unsigned index) {
-    for (unsigned i = 0; i < inputs.size(); ++i)
-      if (i != index && maps[i].isFunctionOfDim(PairOpInterface::Key))
-        return false;
-    return maps[index].isFunctionOfDim(PairOpInterface::Key);
+  // What says how many positions, or queries, there are.
+  auto isLast = [&](unsigned index, PairOpInterface::Dim dim) {
+    auto has = [&](AffineMap map) { return map.isFunctionOfDim(dim); };
+    return has(maps[index]) && llvm::count_if(maps, has) == 1;
   };
 
   for (unsigned index = inputs.size(); index-- > 0;) {
@@ -92,7 +91,8 @@ void attn::dropUnusedInputs(PairOpInterface op) {
               region->getArgument(earlier));
         break;
       }
-    if (isUsed(index) || isOnlyKey(index))
+    if (isUsed(index) || isLast(index, PairOpInterface::Key) ||
+        isLast(index, PairOpInterface::Query))
       continue;
     for (Region *region : regions)
       region->eraseArgument(index);

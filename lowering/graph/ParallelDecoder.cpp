@@ -221,6 +221,21 @@ bool DecoderLifter::liftRead(ReadOp op) {
   read.getQueryLengthsMutable().assign(parallel.getTargetLengths());
   if (overPast)
     read.getLengthsMutable().assign(parallel.getTargetLengths());
+  // Some input must say how many queries there are.
+  auto ofQueries = [](Attribute map) {
+    return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(Dim::Query);
+  };
+  if (llvm::none_of(maps, ofQueries)) {
+    Value tokens = parallel.getTokens();
+    for (Region *region : read.getPairRegions())
+      region->front().insertArgument(
+          read.getInputs().size(),
+          getSliceType(tokens.getType(), /*numIterated=*/2), tokens.getLoc());
+    read.getInputsMutable().append(tokens);
+    maps.push_back(
+        AffineMapAttr::get(getPairMap(context, {Dim::Row, Dim::Query})));
+    read.setIndexingMapsAttr(builder.getArrayAttr(maps));
+  }
   for (Region *region : read.getPairRegions()) {
     // At step i the text had i + 1 words, and so had its past.
     Block &block = region->front();

@@ -37,15 +37,16 @@ def check(name, folder, scratch, lines, evaluate):
     reference.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if any("inputs" in line for line in lines):
         done = run("attnc", *options, "--emit=attn", "-o", os.devnull)
-        return "not decoded: has a second input", done.stderr
+        differences = done.stderr or f"status {done.returncode}\n" * bool(done.returncode)
+        return "not decoded: has a second input", differences
     way, tool = "evaluated", " ".join(["attn-eval", *options])
     if not evaluate:
         library = scratch / f"lib{name}.so"
         done = run("attnc", *options, "-o", str(library))
         if done.returncode == 0:
             way, tool = "compiled", f"attn-run {library}"
-        elif NO_KERNEL not in done.stderr:
-            return "no library", done.stderr
+        elif done.returncode != 1 or NO_KERNEL not in done.stderr:
+            return "no library", f"attnc ends with status {done.returncode}\n{done.stderr}"
     done = run(
         *(sys.executable, str(CHECK), "--reference", str(reference)),
         *("--checks", "forced", "--run", tool),
