@@ -143,8 +143,7 @@ TEST(Attended, TheLargestWeightOfAWord) {
   EXPECT_TRUE(found[0].hypotheses[0].alignment.empty());
   sentence.words = 0;
   found = searchAll(backend, 24, {sentence}, options);
-  EXPECT_EQ(found[0].hypotheses[0].attended,
-            (TokenIds{-1, -1, -1}));
+  EXPECT_EQ(found[0].hypotheses[0].attended, (TokenIds{-1, -1, -1}));
 }
 
 /// Every hypothesis of at most `limit` tokens by the text of R15 and R18: a

@@ -582,8 +582,8 @@ typedef struct attn_step_result {
   const size_t *memory_lengths;
 } attn_step_result;
 
-/** The value of a name of the spec, for one sentence or one row of a step. Lives
- * as long as the call that it is handed to. */
+/** The value of a name of the spec, for one sentence or one row of a step.
+ * Lives as long as the call that it is handed to. */
 typedef struct attn_observation {
   size_t struct_size;
   /** The name below the path of its block: `decoder.align.a`. One that is
