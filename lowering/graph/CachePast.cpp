@@ -14,12 +14,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "lowering/graph/Operations.h"
 #include "lowering/graph/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_CACHEPAST
@@ -123,12 +123,8 @@ void PastSinker::run() {
     Value past = PastOp::create(builder, value.getLoc(), value.getType(), step);
     value.replaceAllUsesWith(past);
   }
-  // What nobody reads any more would be kept for nothing. A past has no side
-  // effect once it is not read.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>() &&
-        (isa<PastOp>(op) || isOpTriviallyDead(&op)))
-      op.erase();
+  // What nobody reads any more would be kept for nothing.
+  eraseDead(block);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "lowering/graph/Operations.h"
 #include "lowering/graph/Parameters.h"
 #include "lowering/graph/Passes.h"
 
@@ -446,12 +447,6 @@ struct FuseProducts : attn::impl::FuseProductsBase<FuseProducts> {
     moveParametersToStart(block);
     stackProducts(block);
     eraseDead(block);
-  }
-
-  static void eraseDead(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
   }
 };
 } // namespace

@@ -13,6 +13,7 @@
 
 #include "dialect/Axes.h"
 #include "dialect/PairInputs.h"
+#include "lowering/graph/Operations.h"
 #include "lowering/graph/PairInputs.h"
 #include "lowering/graph/Parameters.h"
 #include "lowering/graph/Passes.h"
@@ -128,13 +129,9 @@ private:
 /// Whether an operation is dear enough that its result should be stored and
 /// read again rather than computed for every pair.
 static bool isCostly(Operation *op) {
-  if (isa<LinearOp, DotOp, OuterOp, SoftmaxOp, HardmaxOp, LayerNormOp,
-          RmsNormOp, SigmoidOp, SinusoidOp, RotaryOp, MaxoutOp>(op))
-    return true;
-  // Every mathematical function but the ones that are one instruction.
-  return isa<math::MathDialect>(op->getDialect()) &&
-         !isa<math::AbsFOp, math::AbsIOp, math::SqrtOp, math::FmaOp,
-              math::FloorOp, math::CeilOp>(op);
+  return isCostlyFunction(op) ||
+         isa<LinearOp, DotOp, OuterOp, SoftmaxOp, HardmaxOp, LayerNormOp,
+             RmsNormOp, SigmoidOp, SinusoidOp, RotaryOp, MaxoutOp>(op);
 }
 
 void RegionHoister::classify() {
@@ -395,13 +392,6 @@ void RegionHoister::run(PairInputList &inputs,
     value.replaceAllUsesWith(argument);
     added.push_back(argument);
   }
-}
-
-/// Erases operations of a region whose results nobody uses.
-static void eraseDead(Block &block) {
-  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&inner))
-      inner.erase();
 }
 
 /// Moves one-sided computations out of the regions of `op`.

@@ -8,13 +8,12 @@
 #include "lowering/graph/Report.h"
 
 #include "dialect/Axes.h"
+#include "lowering/graph/Operations.h"
 #include "lowering/graph/Parameters.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <map>
 
 #include <array>
 #include <map>
@@ -96,9 +95,7 @@ static Cost getOwnCost(Operation *op) {
   } else if (isa<OuterOp>(op)) {
     cost.multiplyAdds = getNumFeatureElements(type);
   } else if (isa<SigmoidOp, SoftmaxOp, SinusoidOp, RotaryOp>(op) ||
-             (isa<math::MathDialect>(op->getDialect()) &&
-              !isa<math::AbsFOp, math::AbsIOp, math::SqrtOp, math::FmaOp,
-                   math::FloorOp, math::CeilOp>(op))) {
+             isCostlyFunction(op)) {
     cost.functions = getNumFeatureElements(type);
   }
   return cost;
@@ -133,8 +130,6 @@ public:
       count(op, isDecoder, isScan);
   }
 
-private:
-public:
   /// The elementwise operations of every frequency, together.
   std::map<Frequency, Cost> elementwise;
 

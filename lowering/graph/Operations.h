@@ -1,0 +1,23 @@
+//===- Operations.h - what passes ask of operations -----------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_GRAPH_OPERATIONS_H
+#define ATTN_LOWERING_GRAPH_OPERATIONS_H
+
+#include "dialect/Attn.h"
+
+namespace mlir::attn {
+
+/// Whether `op` is a function of `math` that takes many instructions.
+bool isCostlyFunction(Operation *op);
+
+/// Erases the operations of a block whose results nobody uses.
+void eraseDead(Block &block);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_GRAPH_OPERATIONS_H
