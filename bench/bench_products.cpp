@@ -14,14 +14,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "bench/compile.h"
 #include "bench/measure.h"
-#include "unittests/execution/Jit.h"
 
 #include "dialect/Attn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -101,16 +100,10 @@ int main(int argc, char **argv) {
     std::printf(" %7d", rows);
   std::printf("\n");
   for (auto [numInputs, numOutputs] : sizes) {
-    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-        llvm::formatv(modelText, numInputs, numOutputs).str(), &context);
-    std::string error;
-    std::unique_ptr<Jit> jit;
-    if (module)
-      jit = Jit::compile(*module, error);
-    if (!jit) {
-      std::fprintf(stderr, "%s\n", error.c_str());
+    std::unique_ptr<Jit> jit = ::attn::bench::compile(
+        llvm::formatv(modelText, numInputs, numOutputs).str(), context);
+    if (!jit)
       return 1;
-    }
     using Program = void(const int64_t *, void *const *, void *);
     using Sizing = int64_t(const int64_t *);
     auto *prepare = jit->lookup<Program>("attn_prepare");

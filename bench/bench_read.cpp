@@ -12,16 +12,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "bench/compile.h"
 #include "bench/loops.h"
 #include "bench/measure.h"
-#include "unittests/execution/Jit.h"
 
 #include "dialect/Attn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -80,16 +79,10 @@ int main(int argc, char **argv) {
   MLIRContext context;
   context.loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect,
                       math::MathDialect>();
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-      llvm::formatv(readText, features).str(), &context);
-  std::string error;
-  std::unique_ptr<Jit> jit;
-  if (module)
-    jit = Jit::compile(*module, error);
-  if (!jit) {
-    std::fprintf(stderr, "%s\n", error.c_str());
+  std::unique_ptr<Jit> jit =
+      ::attn::bench::compile(llvm::formatv(readText, features).str(), context);
+  if (!jit)
     return 1;
-  }
 
   std::mt19937 generator(1);
   std::normal_distribution<float> distribution;

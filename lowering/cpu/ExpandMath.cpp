@@ -34,16 +34,24 @@ using namespace mlir::attn;
 
 namespace {
 
-/// Writes arithmetic on values of one type, a scalar or a vector of f32.
+/// Writes arithmetic on values of one type, a scalar or a vector of floating
+/// point numbers, and on integers as wide.
 class Arithmetic {
 public:
   Arithmetic(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {
-    integer = withElement(b.getI32Type());
+    integer =
+        b.getIntegerType(getElementTypeOrSelf(type).getIntOrFloatBitWidth());
+    if (auto vector = dyn_cast<VectorType>(type))
+      integer = VectorType::get(vector.getShape(), integer);
   }
 
-  Value f32(double value) { return constant(type, b.getF32FloatAttr(value)); }
-  Value i32(int32_t value) {
-    return constant(integer, b.getI32IntegerAttr(value));
+protected:
+  Value number(double value) {
+    return constant(type, b.getFloatAttr(getElementTypeOrSelf(type), value));
+  }
+  Value whole(int64_t value) {
+    return constant(integer,
+                    b.getIntegerAttr(getElementTypeOrSelf(integer), value));
   }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
@@ -61,6 +69,29 @@ public:
   }
   Value bits(Value x) { return arith::BitcastOp::create(b, integer, x); }
   Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
+
+private:
+  Value constant(Type of, TypedAttr value) {
+    if (auto vector = dyn_cast<VectorType>(of))
+      return arith::ConstantOp::create(b,
+                                       DenseElementsAttr::get(vector, value));
+    return arith::ConstantOp::create(b, value);
+  }
+
+protected:
+  ImplicitLocOpBuilder &b;
+  Type type, integer;
+};
+
+/// The functions of f32.
+class Functions : Arithmetic {
+public:
+  using Arithmetic::Arithmetic;
+
+  static bool accepts(Type element) { return element.isF32(); }
+
+  Value f32(double value) { return number(value); }
+  Value i32(int32_t value) { return whole(value); }
   Value absolute(Value x) {
     return fromBits(arith::AndIOp::create(b, bits(x), i32(0x7fffffff)));
   }
@@ -201,37 +232,21 @@ public:
   }
 
 private:
-  Type withElement(Type element) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return VectorType::get(vector.getShape(), element);
-    return element;
-  }
-  Value constant(Type of, TypedAttr value) {
-    if (auto vector = dyn_cast<VectorType>(of))
-      return arith::ConstantOp::create(b,
-                                       DenseElementsAttr::get(vector, value));
-    return arith::ConstantOp::create(b, value);
-  }
   /// 2^n for n in the exponent's range.
   Value powerOfTwo(Value n) {
     Value biased = arith::AddIOp::create(b, n, i32(127));
     return fromBits(arith::ShLIOp::create(b, biased, i32(23)));
   }
-
-  ImplicitLocOpBuilder &b;
-  Type type, integer;
 };
 
 /// Sine and cosine of f64, for arguments below a million: angles of position
 /// encodings. Products and sums are rounded one by one, so that the numerics of
 /// f32 do not matter.
-class Trigonometry {
+class Trigonometry : Arithmetic {
 public:
-  Trigonometry(ImplicitLocOpBuilder &b, Type type) : b(b), type(type) {
-    integer = b.getI64Type();
-    if (auto vector = dyn_cast<VectorType>(type))
-      integer = VectorType::get(vector.getShape(), integer);
-  }
+  using Arithmetic::Arithmetic;
+
+  static bool accepts(Type element) { return element.isF64(); }
 
   Value sin(Value x) { return write(x, 0); }
   Value cos(Value x) { return write(x, 1); }
@@ -241,89 +256,54 @@ private:
   Value write(Value x, int64_t quarters) {
     // n is x / (pi / 2) rounded: adding 1.5 * 2^52 leaves no bits after the
     // point.
-    Value magic = f64(6755399441055744.0);
-    Value shifted = add(mul(x, f64(0.63661977236758134308)), magic);
+    Value magic = number(6755399441055744.0);
+    Value shifted = add(mul(x, number(0.63661977236758134308)), magic);
     Value n = sub(shifted, magic);
     // r = x - n pi / 2, with pi / 2 in three parts of which n times the first
     // two is exact.
-    Value r = sub(x, mul(n, f64(0x1.921fb544p+0)));
-    r = sub(r, mul(n, f64(0x1.0b4611a6p-34)));
-    r = sub(r, mul(n, f64(0x1.3198a2e037073p-69)));
+    Value r = sub(x, mul(n, number(0x1.921fb544p+0)));
+    r = sub(r, mul(n, number(0x1.0b4611a6p-34)));
+    r = sub(r, mul(n, number(0x1.3198a2e037073p-69)));
     // Taylor's series up to pi / 4, exact to 1e-15.
     Value square = mul(r, r);
     double factorial = 1;
     SmallVector<double> inverses = {1};
     for (int i = 1; i <= 16; ++i)
       inverses.push_back(1 / (factorial *= i));
-    Value sine = f64(-inverses[15]);
+    Value sine = number(-inverses[15]);
     for (int i = 13; i >= 1; i -= 2)
-      sine =
-          add(mul(sine, square), f64(i % 4 == 1 ? inverses[i] : -inverses[i]));
+      sine = add(mul(sine, square),
+                 number(i % 4 == 1 ? inverses[i] : -inverses[i]));
     sine = mul(sine, r);
-    Value cosine = f64(inverses[16]);
+    Value cosine = number(inverses[16]);
     for (int i = 14; i >= 0; i -= 2)
       cosine = add(mul(cosine, square),
-                   f64(i % 4 == 0 ? inverses[i] : -inverses[i]));
+                   number(i % 4 == 0 ? inverses[i] : -inverses[i]));
     // Every quarter turn goes on to the next of sin, cos, -sin, -cos.
-    Value quarter = arith::AddIOp::create(
-        b, arith::BitcastOp::create(b, integer, shifted), i64(quarters));
+    Value quarter = arith::AddIOp::create(b, bits(shifted), whole(quarters));
     auto hasBit = [&](int64_t bit) -> Value {
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                   arith::AndIOp::create(b, quarter, i64(bit)),
-                                   i64(0));
+      return arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ne,
+          arith::AndIOp::create(b, quarter, whole(bit)), whole(0));
     };
-    Value result = arith::SelectOp::create(b, hasBit(1), cosine, sine);
-    return arith::SelectOp::create(b, hasBit(2),
-                                   arith::NegFOp::create(b, result), result);
-  }
-
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value f64(double value) { return constant(type, b.getF64FloatAttr(value)); }
-  Value i64(int64_t value) {
-    return constant(integer, b.getI64IntegerAttr(value));
-  }
-  Value constant(Type of, TypedAttr value) {
-    if (auto vector = dyn_cast<VectorType>(of))
-      return arith::ConstantOp::create(b,
-                                       DenseElementsAttr::get(vector, value));
-    return arith::ConstantOp::create(b, value);
-  }
-
-  ImplicitLocOpBuilder &b;
-  Type type, integer;
-};
-
-template <typename MathOp, Value (Trigonometry::*write)(Value)>
-struct ExpandTrigonometry : OpRewritePattern<MathOp> {
-  using OpRewritePattern<MathOp>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(MathOp op,
-                                PatternRewriter &rewriter) const override {
-    Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF64() || isa<TensorType>(type))
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Trigonometry trigonometry(b, type);
-    rewriter.replaceOp(op, (trigonometry.*write)(op.getOperand()));
-    return success();
+    Value result = select(hasBit(1), cosine, sine);
+    return select(hasBit(2), negate(result), result);
   }
 };
 
-/// Replaces one function of `math` by arithmetic.
-template <typename MathOp, Value (Arithmetic::*write)(Value)>
+/// Replaces one function of `math` by the arithmetic that `Writer` writes.
+template <typename MathOp, typename Writer, Value (Writer::*write)(Value)>
 struct Expand : OpRewritePattern<MathOp> {
   using OpRewritePattern<MathOp>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MathOp op,
                                 PatternRewriter &rewriter) const override {
     Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF32() || isa<TensorType>(type))
+    if (!Writer::accepts(getElementTypeOrSelf(type)) || isa<TensorType>(type))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Arithmetic arithmetic(b, type);
-    rewriter.replaceOp(op, (arithmetic.*write)(op.getOperand()));
+    Writer writer(b, type);
+    rewriter.replaceOp(op, (writer.*write)(op.getOperand()));
     return success();
   }
 };
@@ -346,12 +326,12 @@ struct ExpandMath : attn::impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<Expand<math::ExpOp, &Arithmetic::exp>,
-                 Expand<math::TanhOp, &Arithmetic::tanh>,
-                 Expand<math::ErfOp, &Arithmetic::erf>,
-                 Expand<math::LogOp, &Arithmetic::log>,
-                 ExpandTrigonometry<math::SinOp, &Trigonometry::sin>,
-                 ExpandTrigonometry<math::CosOp, &Trigonometry::cos>>(
+    patterns.add<Expand<math::ExpOp, Functions, &Functions::exp>,
+                 Expand<math::TanhOp, Functions, &Functions::tanh>,
+                 Expand<math::ErfOp, Functions, &Functions::erf>,
+                 Expand<math::LogOp, Functions, &Functions::log>,
+                 Expand<math::SinOp, Trigonometry, &Trigonometry::sin>,
+                 Expand<math::CosOp, Trigonometry, &Trigonometry::cos>>(
         &getContext());
     if (portable)
       patterns.add<SplitFma>(&getContext());

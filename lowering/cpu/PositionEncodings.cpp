@@ -39,6 +39,19 @@ struct Angles {
   }
 };
 
+/// Where a feature stands among pairs of features.
+struct PairPlace {
+  int64_t pair;
+  bool isSecond;
+
+  PairPlace(int64_t feature, int64_t size, Layout layout) {
+    int64_t half = size / 2;
+    bool interleaved = layout == Layout::Interleaved;
+    pair = interleaved ? feature / 2 : feature % half;
+    isSecond = interleaved ? feature % 2 == 1 : feature >= half;
+  }
+};
+
 constexpr double quarterTurn = std::numbers::pi / 2;
 constexpr double halfTurn = std::numbers::pi;
 
@@ -87,15 +100,13 @@ private:
 } // namespace
 
 void Emitter::emitSinusoid(SinusoidOp op, Buffer destination) {
-  int64_t size = getFeatures(op.getType()).back(), half = size / 2;
+  int64_t size = getFeatures(op.getType()).back();
   double steps = op.getSteps().convertToDouble();
-  bool interleaved = op.getLayout() == Layout::Interleaved;
   Angles angles;
   for (int64_t i = 0; i < size; ++i) {
-    int64_t k = interleaved ? i / 2 : i % half;
-    bool cosine = interleaved ? i % 2 == 1 : i >= half;
-    angles.add(std::pow(10000.0, -static_cast<double>(k) / steps),
-               cosine ? quarterTurn : 0);
+    PairPlace place(i, size, op.getLayout());
+    angles.add(std::pow(10000.0, -static_cast<double>(place.pair) / steps),
+               place.isSecond ? quarterTurn : 0);
   }
   SineWriter writer(*this, angles);
   SmallVector<Value> sizes(getAxisSizes(op.getResult()));
@@ -114,12 +125,11 @@ void Emitter::emitRotary(RotaryOp op, Buffer destination) {
   // Element i of a pair becomes x[i] * cos + x[partner] * (+-sin).
   Angles cosines, sines;
   for (int64_t i = 0; i < size; ++i) {
-    int64_t k = interleaved ? i / 2 : i % half;
-    bool isFirst = interleaved ? i % 2 == 0 : i < half;
-    double frequency = std::pow(base, -2.0 * static_cast<double>(k) /
+    PairPlace place(i, size, op.getLayout());
+    double frequency = std::pow(base, -2.0 * static_cast<double>(place.pair) /
                                           static_cast<double>(size));
     cosines.add(frequency, quarterTurn);
-    sines.add(frequency, isFirst ? halfTurn : 0);
+    sines.add(frequency, place.isSecond ? 0 : halfTurn);
   }
   SineWriter cosineWriter(*this, cosines), sineWriter(*this, sines);
   Type table = getValueType(0, {size}, builder.getF32Type());

@@ -7,15 +7,13 @@
 
 #include "tools/compile/Constants.h"
 
-#include "lowering/cpu/Pipeline.h"
+#include "lowering/cpu/Load.h"
 #include "runtime/constants.h"
 #include "runtime/weights.h"
 #include "tools/compile/Compile.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -25,10 +23,6 @@ static constexpr llvm::StringLiteral entryPoint = "attn_prepare",
 
 /// The entry points of `prepare` as code of this process. Null after a message.
 static std::unique_ptr<llvm::orc::LLJIT> compilePrepare(ModuleOp module) {
-  auto fail = [](const llvm::Twine &message) {
-    printError("expected code that prepares weights, but got: " + message);
-    return nullptr;
-  };
   // What only other programs need is dropped by LLVM with their entry points.
   OwningOpRef<ModuleOp> clone(module.clone());
   for (auto function :
@@ -40,27 +34,11 @@ static std::unique_ptr<llvm::orc::LLJIT> compilePrepare(ModuleOp module) {
   std::string error;
   // Code that asks for a fused multiply-add gets one from libm where the
   // processor has none.
-  std::unique_ptr<llvm::TargetMachine> machine =
-      createMachine({"native", Numerics::Portable}, error);
-  if (!machine)
-    return fail(error);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      translate(*clone, /*contents=*/nullptr, *machine, context);
-  if (!code)
-    return nullptr;
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream stream(object);
-  if (!emitCode(*code, *machine, stream, /*assembly=*/false))
-    return fail("no object");
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
-      llvm::orc::LLJITBuilder().create();
+  std::unique_ptr<llvm::orc::LLJIT> jit =
+      loadCode(*clone, {"native", Numerics::Portable}, error);
   if (!jit)
-    return fail(llvm::toString(jit.takeError()));
-  if (llvm::Error problem =
-          (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object)))
-    return fail(llvm::toString(std::move(problem)));
-  return std::move(*jit);
+    printError("expected code that prepares weights, but got: " + error);
+  return jit;
 }
 
 LogicalResult mlir::attn::writeConstants(ModuleOp module, StringRef description,

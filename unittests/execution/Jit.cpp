@@ -7,11 +7,11 @@
 
 #include "unittests/execution/Jit.h"
 
+#include "lowering/cpu/Load.h"
 #include "lowering/cpu/Pipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -27,21 +27,10 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error) {
   buildLlvmPipeline(manager);
   if (failed(manager.run(module)))
     return nullptr;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(Target(), error);
-  if (!machine)
+  std::unique_ptr<llvm::orc::LLJIT> loaded = loadCode(module, Target(), error);
+  if (!loaded)
     return nullptr;
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code =
-      translate(module, /*contents=*/nullptr, *machine, context);
-  if (!code)
-    return nullptr;
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream stream(object);
-  emitCode(*code, *machine, stream, /*assembly=*/false);
-
   auto result = std::make_unique<Jit>();
-  result->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-  llvm::cantFail(result->jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(object, "test.o")));
+  result->jit = std::move(loaded);
   return result;
 }
