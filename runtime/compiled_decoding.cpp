@@ -39,19 +39,24 @@ size_t workspaceBytes(const attn_program &program, Extents extents) {
   return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
-size_t CompiledPrograms::addArray(const Buffer &buffer) {
-  for (size_t i = 0; i < arrays.size(); ++i)
-    if (arrays[i].role == buffer.role && arrays[i].index == buffer.index)
-      return i;
+CompiledPrograms::Array::Array(const Buffer &buffer)
+    : role(buffer.role), index(buffer.index),
+      elementBytes(bufferTypeSize(buffer.type)), dims(buffer.dims),
+      name(buffer.name), isInteger(buffer.type == "i32") {
   auto has = [&](Dimension::Kind kind) {
     return std::any_of(buffer.dims.begin(), buffer.dims.end(),
                        [&](const Dimension &dim) { return dim.kind == kind; });
   };
-  Growth growth = has(Dimension::Kind::Slots)  ? Growth::Slots
-                  : has(Dimension::Kind::Rows) ? Growth::Rows
-                                               : Growth::None;
-  arrays.push_back({buffer.role, buffer.index, bufferTypeSize(buffer.type),
-                    buffer.dims, growth, buffer.name, buffer.type == "i32"});
+  growth = has(Dimension::Kind::Slots)  ? Growth::Slots
+           : has(Dimension::Kind::Rows) ? Growth::Rows
+                                        : Growth::None;
+}
+
+size_t CompiledPrograms::addArray(const Buffer &buffer) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].role == buffer.role && arrays[i].index == buffer.index)
+      return i;
+  arrays.emplace_back(buffer);
   return arrays.size() - 1;
 }
 
@@ -75,9 +80,7 @@ void CompiledPrograms::resolve(const Description &description) {
       force.push_back({nullptr, addArray(buffer)});
     } else {
       force.push_back({nullptr, forceArrays.size(), true});
-      forceArrays.push_back({buffer.role, buffer.index,
-                             bufferTypeSize(buffer.type), buffer.dims,
-                             Growth::None, "", false});
+      forceArrays.emplace_back(buffer);
     }
   }
   auto find = [&](BufferRole role, int32_t index) -> std::optional<size_t> {
@@ -187,6 +190,8 @@ private:
   void gatherStates(const StepRequest &request);
   void run(const attn_program &program,
            const std::vector<CompiledPrograms::Slot> &slots);
+  /// Tells of the alignment's weights, which programs of these extents wrote.
+  void describeWeights(Extents extents, StepResult &result) const;
 
   const CompiledPrograms &programs;
   Arena &memory;
@@ -296,8 +301,12 @@ void CompiledDecoding::run(const attn_program &program,
   for (size_t i = 0; i < slots.size(); ++i)
     places.buffers[i] = slots[i].constant ? slots[i].constant
                                           : places.addresses[slots[i].array];
+  size_t size = workspaceBytes(program, extents());
+  // Over a past it grows a little in every step; what is outgrown is lost.
+  if (!memory.isBounded() && size > places.workspaceSize)
+    size = std::max(size, 2 * places.workspaceSize);
   Layout layout(memory);
-  places.takeWorkspace(workspaceBytes(program, extents()), layout);
+  places.takeWorkspace(size, layout);
   program.run(places.extents, places.buffers, places.workspace);
 }
 
@@ -363,15 +372,20 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
   result.logits =
       static_cast<const float *>(places.addresses[programs.logitsArray]);
   result.weights = nullptr;
-  if (programs.alignment) {
+  if (programs.alignment)
     result.weights =
         static_cast<const float *>(places.addresses[*programs.weightsArray]);
-    result.memoryPositions =
-        places.extents[ATTN_EXTENT_AXIS +
-                       static_cast<size_t>(programs.alignment->axis)];
-    result.heads = programs.alignment->heads;
-  }
+  describeWeights(extents(), result);
   return true;
+}
+
+void CompiledDecoding::describeWeights(Extents extents,
+                                       StepResult &result) const {
+  if (!programs.alignment)
+    return;
+  result.memoryPositions =
+      extents[ATTN_EXTENT_AXIS + static_cast<size_t>(programs.alignment->axis)];
+  result.heads = programs.alignment->heads;
 }
 
 void CompiledDecoding::observe(bool ofStep, int64_t number,
@@ -447,11 +461,7 @@ bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
                                      : places.addresses[slot.array]);
   AlignedBuffer workspace(workspaceBytes(programs.compiled.force, sizes));
   programs.compiled.force.run(sizes.data(), buffers.data(), workspace.data());
-  if (programs.alignment) {
-    result.memoryPositions =
-        sizes[ATTN_EXTENT_AXIS + static_cast<size_t>(programs.alignment->axis)];
-    result.heads = programs.alignment->heads;
-  }
+  describeWeights(sizes, result);
   return true;
 }
 

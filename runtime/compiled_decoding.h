@@ -41,6 +41,8 @@ struct CompiledPrograms {
   };
   /// An array of a decoding, which programs know as a buffer.
   struct Array {
+    explicit Array(const Buffer &buffer);
+
     BufferRole role;
     int32_t index;
     size_t elementBytes;

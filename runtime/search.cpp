@@ -700,11 +700,10 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     limits.heads = target.heads;
     limits.forced = sentences[0]->forced.has_value();
     limits.emitted = steps;
-    for (size_t i = 0; i < sentences.size(); ++i) {
+    for (size_t i = 0; i < sentences.size(); ++i)
       limits.memoryPositions =
           std::max(limits.memoryPositions,
                    decoding->memoryLength(static_cast<int64_t>(i)));
-    }
     capacity.emplace(options, limits);
     batch.scratch.reserve(*capacity, needsWeights(options));
   }

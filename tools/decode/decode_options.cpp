@@ -9,8 +9,8 @@
 #include "tools/decode/decode_tool.h"
 #include "tools/decode/presets.h"
 
-#include <charconv>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace attn::tool {
@@ -64,18 +64,23 @@ static void addChoice(OptionParser &parser, const std::string &name,
 }
 
 /// Adds an option whose value is a number greater than 0 and at most `most`.
+/// `given`, if there is one, becomes the name of the option.
 static void addPositive(OptionParser &parser, const std::string &name,
                         const std::string &valueName, const std::string &help,
                         const std::string &expected, double most,
-                        std::string &given, double &value) {
-  parser.addOption(
-      name, valueName, help,
-      [&, name, expected, most](const std::string &text, std::string &message) {
-        message = expected;
-        given = "--" + name;
-        return readNumber(text, 0, value) && value > 0 && value <= most;
-      });
+                        std::string *given, double &value) {
+  parser.addOption(name, valueName, help,
+                   [&value, name, expected, most,
+                    given](const std::string &text, std::string &message) {
+                     message = expected;
+                     if (given)
+                       *given = "--" + name;
+                     return readNumber(text, 0, value) && value > 0 &&
+                            value <= most;
+                   });
 }
+
+constexpr double anyNumber = std::numeric_limits<double>::max();
 
 static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
   attn_decode_options &options = settings.options;
@@ -131,12 +136,8 @@ static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
              std::pair("top", ATTN_STOP_TOP),
              std::pair("estimate", ATTN_STOP_ESTIMATE)},
             options.stop);
-  parser.addOption("patience", "P", "see --stop count (default 1)",
-                   [&](const std::string &value, std::string &expected) {
-                     expected = "a number greater than 0";
-                     return readNumber(value, 0, options.patience) &&
-                            options.patience > 0;
-                   });
+  addPositive(parser, "patience", "P", "see --stop count (default 1)",
+              "a number greater than 0", anyNumber, nullptr, options.patience);
   addChoice(parser, "refill",
             "whether others take the places of hypotheses that\nended: at "
             "once, after a step, or never (default\nalways)",
@@ -178,14 +179,11 @@ static void addConstraintOptions(OptionParser &parser,
                  settings.banUnknown);
   parser.addInteger("no-repeat-ngram", "N", "emit no N tokens in a row twice",
                     1, options.no_repeat_ngram);
-  parser.addOption("repetition-penalty", "P",
-                   "divide logits of tokens that were emitted before\nby P, or "
-                   "multiply negative ones (default 1)",
-                   [&](const std::string &value, std::string &expected) {
-                     expected = "a number greater than 0";
-                     return readNumber(value, 0, options.repetition_penalty) &&
-                            options.repetition_penalty > 0;
-                   });
+  addPositive(parser, "repetition-penalty", "P",
+              "divide logits of tokens that were emitted before\nby P, or "
+              "multiply negative ones (default 1)",
+              "a number greater than 0", anyNumber, nullptr,
+              options.repetition_penalty);
   parser.addFlag(
       "replace-unknown",
       "print the source word with the largest weight for\nan unknown "
@@ -201,29 +199,25 @@ static void addSamplingOptions(OptionParser &parser, DecodeSettings &settings) {
                  settings.sample);
   addPositive(parser, "temperature", "T",
               "divide logits by T before drawing (default 1)",
-              "a number greater than 0", 1e308, given, options.temperature);
-  parser.addOption(
-      "top-k", "K", "draw from the K most likely tokens",
-      [&](const std::string &value, std::string &expected) {
-        expected = "an integer of at least 1";
-        given = "--top-k";
-        auto [stop, problem] = std::from_chars(
-            value.data(), value.data() + value.size(), options.top_k);
-        return problem == std::errc() && stop == value.data() + value.size() &&
-               options.top_k > 0;
-      });
+              "a number greater than 0", anyNumber, &given,
+              options.temperature);
+  parser.addOption("top-k", "K", "draw from the K most likely tokens",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "an integer of at least 1";
+                     given = "--top-k";
+                     return parseNumber(value, options.top_k) &&
+                            options.top_k > 0;
+                   });
   addPositive(parser, "top-p", "P",
               "draw from the fewest tokens that have probability\nP together",
-              "a number greater than 0 and at most 1", 1, given, options.top_p);
-  parser.addOption(
-      "seed", "N", "of the random numbers (default 0)",
-      [&](const std::string &value, std::string &expected) {
-        expected = "an integer of at least 0";
-        given = "--seed";
-        auto [stop, problem] = std::from_chars(
-            value.data(), value.data() + value.size(), options.seed);
-        return problem == std::errc() && stop == value.data() + value.size();
-      });
+              "a number greater than 0 and at most 1", 1, &given,
+              options.top_p);
+  parser.addOption("seed", "N", "of the random numbers (default 0)",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "an integer of at least 0";
+                     given = "--seed";
+                     return parseNumber(value, options.seed);
+                   });
 }
 
 static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
@@ -267,9 +261,7 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
               value == "all" ? ATTN_HEADS_ALL : ATTN_HEADS_AVERAGE;
           return true;
         }
-        auto [stop, problem] = std::from_chars(
-            value.data(), value.data() + value.size(), options.alignment_head);
-        return problem == std::errc() && stop == value.data() + value.size() &&
+        return parseNumber(value, options.alignment_head) &&
                options.alignment_head >= 0;
       });
   parser.addFlag("quiet", "show no progress", settings.quiet);

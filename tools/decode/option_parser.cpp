@@ -8,7 +8,6 @@
 #include "tools/decode/option_parser.h"
 #include "runtime/text.h"
 
-#include <charconv>
 #include <cmath>
 
 namespace attn::tool {
@@ -50,13 +49,6 @@ void OptionParser::addText(const std::string &name,
               value = given;
               return !given.empty();
             });
-}
-
-/// Reads the whole of a text as a number; nothing depends on the locale.
-template <typename T> static bool parseNumber(const std::string &text, T &to) {
-  const char *end = text.data() + text.size();
-  auto [stop, problem] = std::from_chars(text.data(), end, to);
-  return problem == std::errc() && stop == end;
 }
 
 bool readNumber(const std::string &text, double minimum, double &value) {

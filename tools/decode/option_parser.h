@@ -14,6 +14,7 @@
 #ifndef ATTN_TOOLS_DECODE_OPTION_PARSER_H
 #define ATTN_TOOLS_DECODE_OPTION_PARSER_H
 
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -22,6 +23,13 @@
 #include <vector>
 
 namespace attn::tool {
+
+/// Reads the whole of a text as a number; nothing depends on the locale.
+template <typename T> bool parseNumber(const std::string &text, T &to) {
+  const char *end = text.data() + text.size();
+  auto [stop, problem] = std::from_chars(text.data(), end, to);
+  return problem == std::errc() && stop == end;
+}
 
 /// Reads the whole of a text as a finite number of at least `minimum`.
 bool readNumber(const std::string &text, double minimum, double &value);

@@ -27,22 +27,10 @@ using namespace attn::test;
 
 namespace {
 
-class CApi : public testing::Test {
+class CApi : public OpenFakeModel {
 protected:
   using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
-  void SetUp() override {
-    TemporaryFile weights(fakeWeights());
-    attn_open_options open = attn_default_open_options();
-    open.weights_path = weights.path.c_str();
-    model = api->open(&open, &error);
-    ASSERT_TRUE(model) << error.message;
-    // The file is deleted here: what is open stays open.
-  }
-  void TearDown() override {
-    api->close(model);
-    api->clear_error(&error);
-  }
   Results decode(const std::vector<std::string> &lines) {
     Words words(lines);
     return Results(api->decode(model, &words.view, &options, &error),
@@ -55,9 +43,6 @@ protected:
     EXPECT_STREQ(error.message, message);
   }
 
-  const attn_api *api = attn_model_fake();
-  attn_error error = ATTN_ERROR_INIT;
-  attn_model *model = nullptr;
   attn_decode_options options = attn_default_decode_options();
 };
 

@@ -16,21 +16,10 @@ using namespace attn::test;
 
 namespace {
 
-class DecodeMemory : public testing::Test {
+class DecodeMemory : public OpenFakeModel {
 protected:
   using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
-  void SetUp() override {
-    TemporaryFile weights(fakeWeights());
-    attn_open_options open = attn_default_open_options();
-    open.weights_path = weights.path.c_str();
-    model = api->open(&open, &error);
-    ASSERT_TRUE(model) << error.message;
-  }
-  void TearDown() override {
-    api->close(model);
-    api->clear_error(&error);
-  }
   Results decode(const attn_sentences &sentences) {
     return Results(api->decode(model, &sentences, &options, &error),
                    api->free_results);
@@ -38,9 +27,6 @@ protected:
   /// Decodes on the heap and in a buffer of exactly the plan, and compares.
   void expectFits(const attn_sentences &sentences, const attn_limits &limits);
 
-  const attn_api *api = attn_model_fake();
-  attn_error error = ATTN_ERROR_INIT;
-  attn_model *model = nullptr;
   attn_decode_options options = attn_default_decode_options();
 };
 

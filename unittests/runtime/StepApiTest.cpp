@@ -16,21 +16,10 @@ using namespace attn::test;
 
 namespace {
 
-class StepApi : public testing::Test {
+class StepApi : public OpenFakeModel {
 protected:
   using Decoding = std::unique_ptr<attn_decoding, void (*)(attn_decoding *)>;
 
-  void SetUp() override {
-    TemporaryFile weights(fakeWeights());
-    attn_open_options open = attn_default_open_options();
-    open.weights_path = weights.path.c_str();
-    model = api->open(&open, &error);
-    ASSERT_TRUE(model) << error.message;
-  }
-  void TearDown() override {
-    api->close(model);
-    api->clear_error(&error);
-  }
   Decoding encode(const std::vector<std::string> &lines) {
     Words words(lines);
     return Decoding(api->encode(model, &words.view, &options, &error),
@@ -53,9 +42,6 @@ protected:
     EXPECT_STREQ(error.message, message);
   }
 
-  const attn_api *api = attn_model_fake();
-  attn_error error = ATTN_ERROR_INIT;
-  attn_model *model = nullptr;
   attn_encode_options options = attn_default_encode_options();
 };
 

@@ -69,6 +69,27 @@ private:
   std::vector<const char *const *> tokens;
 };
 
+/// Tests with the small model open.
+class OpenFakeModel : public testing::Test {
+protected:
+  void SetUp() override {
+    TemporaryFile weights(fakeWeights());
+    attn_open_options open = attn_default_open_options();
+    open.weights_path = weights.path.c_str();
+    model = api->open(&open, &error);
+    ASSERT_TRUE(model) << error.message;
+    // The file is deleted here: what is open stays open.
+  }
+  void TearDown() override {
+    api->close(model);
+    api->clear_error(&error);
+  }
+
+  const attn_api *api = attn_model_fake();
+  attn_error error = ATTN_ERROR_INIT;
+  attn_model *model = nullptr;
+};
+
 /// Whether two results are the same to the bit.
 inline void expectSame(const attn_api *api, const attn_results *a, size_t i,
                        const attn_results *b, size_t j) {

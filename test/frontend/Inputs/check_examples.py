@@ -4,9 +4,8 @@ A block is a whole spec, or with `step` the statements of a decoder's step, of
 which `v`, where there is one, is what the step predicts from. With `fails
 "message"` it must be an error with that text. All others must compile, and
 decode with random weights: what `attn-run` says of the compiled model must agree
-with what `attn-eval` says. What has no CPU code is marked `evaluated` and only
-evaluated; what has no tokens for inputs is marked `features` and only imported.
-Prints what went wrong and exits with status 1.
+with what `attn-eval` says. What has no tokens for inputs is marked `features` and
+only imported. Prints what went wrong and exits with status 1.
 
 usage: check_examples.py ROOT DOCUMENT
 """
@@ -19,7 +18,7 @@ import sys
 import tempfile
 
 FENCE = re.compile(
-    r"^```attn(?P<step> step)?(?: (?P<only>evaluated|features))?"
+    r"^```attn(?P<step> step)?(?P<features> features)?"
     r'(?: fails "(?P<message>[^\n]*)")?\n(?P<text>.*?)^```$',
     re.MULTILINE | re.DOTALL,
 )
@@ -72,12 +71,12 @@ def compare(compiled, evaluated):
                 raise Wrong(f"line {line}: expected weights {expected}, but got {row}")
 
 
-def check(text, only, root, folder):
+def check(text, has_features, root, folder):
     spec = os.path.join(folder, "example.attn")
     with open(spec, "w", encoding="utf-8") as file:
         file.write(text)
     names = re.findall(r"^vocab (\w+)", text, re.MULTILINE)
-    if only == "features":
+    if has_features:
         run(["attnc", spec, "--emit=attn-fused", *(f"--dim={name}=20" for name in names)])
         return
     words = write_vocabulary(text, folder)
@@ -92,12 +91,10 @@ def check(text, only, root, folder):
         ["attn-eval", *model, "--weights", weights],
     ):
         if command[0] == "attn-run":
-            if only == "evaluated":
-                continue
             run(["attnc", *model, "--weights", weights, "-o", command[1]])
         lines = run([*command, "--json"], sources).splitlines()
         answers.append([json.loads(line) for line in lines])
-    compare(answers[0], answers[-1])
+    compare(*answers)
 
 
 def main():
@@ -107,7 +104,7 @@ def main():
     blocks = list(FENCE.finditer(document))
     wrong = 0
     if len(blocks) != len(re.findall(r"^```attn", document, re.MULTILINE)):
-        print("expected ```attn, step, evaluated, features and fails, but got something else")
+        print("expected ```attn, step, features and fails, but got something else")
         wrong += 1
     for block in blocks:
         line = document.count("\n", 0, block.start()) + 1
@@ -128,7 +125,7 @@ def main():
                     raise Wrong(f"expected {block['message']}, but got\n{done.stderr}")
             else:
                 with tempfile.TemporaryDirectory() as folder:
-                    check(text, block["only"], root, folder)
+                    check(text, block["features"], root, folder)
         except Wrong as error:
             wrong += 1
             print(f"{path}:{line}: {error}")
