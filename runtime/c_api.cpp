@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/c_api.h"
+#include "runtime/ensemble.h"
 #include "runtime/guard.h"
 #include "runtime/text.h"
 
@@ -253,7 +254,18 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
     return fail("a beam of 1 with sampling", std::to_string(given.beam));
   if (given.sampling && (given.nbest < 1 || given.nbest > most))
     return fail("1 to 65536 samples", std::to_string(given.nbest));
-  if (!given.sampling && (given.nbest < 1 || given.nbest > given.beam))
+  if (!isFlag("alternatives", given.alternatives))
+    return false;
+  if (given.alternatives && given.sampling)
+    return fail("one of alternatives and sampling", "both");
+  if (given.alternatives &&
+      (given.nbest < 1 || given.nbest > most / given.beam))
+    return fail("1 to " + std::to_string(most / given.beam) +
+                    " alternatives with a beam of " +
+                    std::to_string(given.beam),
+                std::to_string(given.nbest));
+  if (!given.sampling && !given.alternatives &&
+      (given.nbest < 1 || given.nbest > given.beam))
     return fail("nbest to be at least 1 and at most the beam",
                 std::to_string(given.nbest) + " with a beam of " +
                     std::to_string(given.beam));
@@ -289,6 +301,8 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
                 std::to_string(given.threads));
   if (given.forced && given.prefixes)
     return fail("one of forced targets and prefixes", "both");
+  if (given.on_token && !given.forced && given.beam != 1)
+    return fail("a beam of 1 with on_token", std::to_string(given.beam));
 
   const Description &description = model.description();
   int64_t heads = description.alignment ? description.alignment->heads : 0;
@@ -324,6 +338,7 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
       given.sampling == 1, given.temperature,
       static_cast<int64_t>(std::min<size_t>(given.top_k, INT32_MAX)),
       given.top_p, given.seed};
+  search.alternatives = given.alternatives;
   search.stop = static_cast<StopRule>(given.stop);
   search.patience = given.patience;
   search.refill = static_cast<Refill>(given.refill);
@@ -363,6 +378,35 @@ static bool readRequest(const attn_sentences *sentences,
          copySentences(request.banned, given.banned, "banned sequences");
 }
 
+/// Copies what decodes together with a model. False and a message on failure.
+static bool readMembers(const attn_decode_options &given, const Model &model,
+                        std::vector<attn_member> &members, std::string &error) {
+  if (!given.ensemble_size)
+    return true;
+  if (!given.ensemble) {
+    error = "expected an ensemble of " + std::to_string(given.ensemble_size) +
+            ", but got null";
+    return false;
+  }
+  if (given.buffer) {
+    error = "expected no buffer for an ensemble, whose members work on the "
+            "heap, but got one";
+    return false;
+  }
+  const char *place = reinterpret_cast<const char *>(given.ensemble);
+  for (size_t i = 0; i < given.ensemble_size; ++i) {
+    attn_member &member = members.emplace_back(attn_default_member());
+    if (!copyOptions(&member, sizeof(member), place, "attn_member", error) ||
+        !checkMember(model, member, error)) {
+      error = "member " + std::to_string(i + 1) + " of the ensemble: " + error;
+      return false;
+    }
+    // As far apart as their maker has them.
+    place += given.ensemble->struct_size;
+  }
+  return true;
+}
+
 /// What is to be known of a call beforehand.
 struct CallSizes {
   CallLimits limits;
@@ -391,6 +435,77 @@ static CallSizes findSizes(const Request &request) {
   return sizes;
 }
 
+/// Tells the text of emitted tokens.
+struct TokenTexts {
+  const attn_sentences &sources;
+  const Vocabulary *source; ///< May be null.
+  const Vocabulary &target;
+
+  const char *vocabularyText(int32_t token) const {
+    return target.tokens()[static_cast<size_t>(token)].c_str();
+  }
+  /// The word of a source that stands for an unknown token, as it was given: in
+  /// the vocabulary it may be unknown. Null for other tokens.
+  const char *replacement(size_t sentence, int32_t token,
+                          int32_t attended) const {
+    if (attended < 0 || token != target.marks().unknown)
+      return nullptr;
+    size_t word = static_cast<size_t>(attended);
+    if (sources.tokens)
+      return sources.tokens[sentence][word];
+    size_t id = static_cast<size_t>(sources.ids[sentence][word]);
+    return source->tokens()[id].c_str();
+  }
+};
+
+/// Tells the caller what is emitted. Where sentences are decoded a second time,
+/// because others failed, they tell no token again.
+class CallerListener final : public TokenListener {
+public:
+  /// How much of a hypothesis was told.
+  struct Told {
+    size_t count = 0;
+    bool stopped = false;
+  };
+  /// How many of them a call has.
+  static size_t count(const attn_decode_options &options, size_t sentences) {
+    size_t each = options.forced ? 1 : options.nbest, count;
+    if (__builtin_mul_overflow(sentences, options.on_token ? each : 0, &count))
+      throwOutOfMemory();
+    return count;
+  }
+
+  CallerListener(const attn_decode_options &options, const TokenTexts &texts,
+                 size_t sentences, Arena &memory)
+      : options(options), texts(texts) {
+    size_t size = count(options, sentences);
+    told = Layout(memory).take<Told>(size);
+    std::fill_n(told, size, Told());
+  }
+
+  bool emitted(const EmittedToken &token) override {
+    Told &before = told[token.sentence * (options.forced ? 1 : options.nbest) +
+                        token.hypothesis];
+    if (token.position < before.count)
+      return !(before.stopped && token.position + 1 == before.count);
+    before.count = token.position + 1;
+    const char *text =
+        texts.replacement(token.sentence, token.token, token.attended);
+    attn_token view = {
+        sizeof(view),     token.sentence,
+        token.hypothesis, token.position,
+        token.token,      text ? text : texts.vocabularyText(token.token),
+        token.logprob,    token.last};
+    before.stopped = options.on_token(options.on_token_context, &view) != 0;
+    return !before.stopped;
+  }
+
+private:
+  const attn_decode_options &options;
+  const TokenTexts &texts;
+  Told *told;
+};
+
 /// The bytes of buffer for a call that is divided as a plan says.
 struct CallBytes {
   size_t front; ///< Of what is not of workers.
@@ -398,7 +513,7 @@ struct CallBytes {
 
   /// Throws std::bad_alloc where that is more than can be.
   CallBytes(const Model &model, const DecodeOptions &options,
-            const attn_sentences &banned, const CallSizes &sizes,
+            const Request &request, const CallSizes &sizes,
             const CallPlan &plan);
 };
 
@@ -410,10 +525,13 @@ static void takeRepeated(size_t count, const Layout &one, Layout &layout) {
 }
 
 CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
-                     const attn_sentences &banned, const CallSizes &sizes,
+                     const Request &request, const CallSizes &sizes,
                      const CallPlan &plan) {
   size_t sentences = sizes.limits.sentences;
+  const attn_sentences &banned = request.banned;
   Layout all;
+  all.take<CallerListener::Told>(
+      CallerListener::count(request.given, sentences));
   all.take<attn_results>(1);
   all.take<SourceSentence>(sentences);
   all.take<DecodeResult>(sentences);
@@ -450,34 +568,30 @@ CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
   total = all.bytes();
 }
 
-/// Gives the tokens of a hypothesis their text. `sourceWord` tells a word of
-/// the sentence by its number; texts that are not the vocabulary's are copied.
-template <typename SourceWord>
-static const char *const *
-fillTokens(const Hypothesis &hypothesis, size_t length,
-           const Vocabulary &vocabulary, SourceWord sourceWord, Arena &memory) {
+/// Gives the tokens of a hypothesis their text; texts that are not the
+/// vocabulary's are copied.
+static const char *const *fillTokens(const Hypothesis &hypothesis,
+                                     size_t length, size_t sentence,
+                                     const TokenTexts &texts, Arena &memory) {
   Layout layout(memory);
   const char **tokens = layout.take<const char *>(length);
   for (size_t t = 0; t < length; ++t) {
     const TokenIds &attended = hypothesis.attended;
-    bool replaces = !attended.empty() && attended[t] >= 0 &&
-                    hypothesis.tokens[t] == vocabulary.marks().unknown;
-    if (!replaces) {
-      tokens[t] = vocabulary.tokens()[static_cast<size_t>(hypothesis.tokens[t])]
-                      .c_str();
-      continue;
+    int32_t token = hypothesis.tokens[t];
+    const char *word =
+        texts.replacement(sentence, token, attended.empty() ? -1 : attended[t]);
+    if (word) {
+      size_t size = strlen(word) + 1;
+      word = static_cast<char *>(memcpy(layout.takeBytes(size), word, size));
     }
-    const char *word = sourceWord(static_cast<size_t>(attended[t]));
-    size_t size = strlen(word) + 1;
-    tokens[t] = static_cast<char *>(memcpy(layout.takeBytes(size), word, size));
+    tokens[t] = word ? word : texts.vocabularyText(token);
   }
   return tokens;
 }
 
 /// Makes what was found readable through the C interface.
-template <typename SourceWord>
-static void fillResult(const DecodeResult &found, const Vocabulary &vocabulary,
-                       SourceWord sourceWord, Arena &memory,
+static void fillResult(const DecodeResult &found, size_t sentence,
+                       const TokenTexts &texts, Arena &memory,
                        attn_results::Sentence &result) {
   bool failed = found.failure.failed();
   result.view = {sizeof(attn_result), found.failure.status,
@@ -495,7 +609,7 @@ static void fillResult(const DecodeResult &found, const Vocabulary &vocabulary,
     view.struct_size = sizeof(view);
     view.length = length;
     view.ids = data.tokens.data();
-    view.tokens = fillTokens(data, length, vocabulary, sourceWord, memory);
+    view.tokens = fillTokens(data, length, sentence, texts, memory);
     view.emitted = emitted;
     view.word_logprobs = data.wordLogprobs.data();
     view.logprob = data.logprob;
@@ -573,7 +687,7 @@ static Results makeResults(const Model &model, const Request &request,
   }
   if (!model.plan(options, sizes.limits, /*withMemory=*/true, plan, failure))
     return results;
-  CallBytes bytes(model, options, request.banned, sizes, plan);
+  CallBytes bytes(model, options, request, sizes, plan);
   if (given.buffer_size < bytes.total) {
     failure = {ATTN_ERROR_MEMORY,
                "expected a buffer of at least " + std::to_string(bytes.total) +
@@ -620,6 +734,9 @@ static attn_results *decode(const attn_model *model,
                     std::string("expected as many ") + what +
                         " as sentences, " + std::to_string(sources.count) +
                         ", but got " + std::to_string(count));
+    std::vector<attn_member> members;
+    if (!readMembers(request.given, *model->model, members, message))
+      return fail(ATTN_ERROR_OPTION, message);
     CallPlan plan;
     char *work = nullptr;
     Failure failure;
@@ -630,8 +747,15 @@ static attn_results *decode(const attn_model *model,
     Arena &memory = results->memory;
     const Vocabulary &target = model->model->description().targetVocabulary();
     CallerInterrupt interrupt(request.given);
+    TokenTexts texts{sources, model->model->sourceVocabulary(), target};
+    CallerListener listener(request.given, texts, sources.count, memory);
     DecodeOptions search(&memory);
     search.interrupt = &interrupt;
+    if (request.given.on_token)
+      search.search.listener = &listener;
+    EnsembleBackend ensemble(*model->model, members);
+    if (!members.empty())
+      search.backend = &ensemble;
     if (!readOptions(request.given, *model->model, search, message) ||
         !readBanned(request.banned, target, search.search.constraints.banned,
                     message))
@@ -653,16 +777,7 @@ static attn_results *decode(const attn_model *model,
     results->sentences = {
         Layout(memory).take<attn_results::Sentence>(all.size()), all.size()};
     for (size_t i = 0; i < all.size(); ++i)
-      fillResult(
-          found[i], target,
-          [&](size_t word) {
-            // As it was given: in the vocabulary it may be unknown.
-            if (sources.tokens)
-              return sources.tokens[i][word];
-            size_t id = static_cast<size_t>(sources.ids[i][word]);
-            return model->model->sourceVocabulary()->tokens()[id].c_str();
-          },
-          memory, results->sentences[i]);
+      fillResult(found[i], i, texts, memory, results->sentences[i]);
     return results.release();
   });
 }
@@ -693,6 +808,11 @@ static size_t memoryPlan(const attn_model *model,
     DecodeOptions search;
     if (!readOptions(request.given, *model->model, search, message))
       return fail(ATTN_ERROR_OPTION, message);
+    if (request.given.ensemble_size)
+      return fail(ATTN_ERROR_OPTION,
+                  "expected a plan without an ensemble, whose members work on "
+                  "the heap, but got one with " +
+                      std::to_string(request.given.ensemble_size) + " members");
     CallSizes sizes;
     sizes.limits.sentences = given.sentences;
     sizes.limits.sourceLength = given.source_length;
@@ -705,7 +825,7 @@ static size_t memoryPlan(const attn_model *model,
     if (!model->model->plan(search, sizes.limits, /*withMemory=*/true, plan,
                             failure))
       return fail(failure.status, failure.message);
-    return CallBytes(*model->model, search, request.banned, sizes, plan).total;
+    return CallBytes(*model->model, search, request, sizes, plan).total;
   });
 }
 

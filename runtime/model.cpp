@@ -385,7 +385,7 @@ bool Model::decode(std::span<SourceSentence> sentences,
   for (size_t i = 0; i < sentences.size(); ++i) {
     SearchSentence &sentence = prepared.emplace_back(SearchSentence{
         TokenIds(&memory.call), 0, std::nullopt, TokenIds(&memory.call), 0,
-        sentences[i].number.value_or(i)});
+        sentences[i].number.value_or(i), i});
     if (prepare(sentences[i], options, sentence, results[i]))
       order.push_back(i);
   }
@@ -404,8 +404,9 @@ bool Model::decode(std::span<SourceSentence> sentences,
 
   SearchTarget target = searchTarget();
   WorkerArenas arenas(plan, memory);
-  Batches batches(*backend, target, options, plan.batch, prepared, order,
-                  arenas.get(), memory.results, results);
+  Batches batches(options.backend ? *options.backend : *backend, target,
+                  options, plan.batch, prepared, order, arenas.get(),
+                  memory.results, results);
   if (!order.empty())
     options.workers.run(std::min(plan.workers, batches.count()), batches);
   return batches.finish();

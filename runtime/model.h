@@ -56,6 +56,9 @@ struct DecodeOptions {
   size_t batchSize = 32;
   Workers workers;
   Interrupt *interrupt = nullptr; ///< May be null; asked by each worker.
+  /// Computes instead of the model's own, which it has the form of; may be
+  /// null.
+  Backend *backend = nullptr;
 };
 
 struct DecodeResult {

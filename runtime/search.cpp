@@ -25,7 +25,7 @@ struct Live {
   double total = 0;
 };
 
-/// How much of everything a sentence or a batch has at most.
+/// How much of everything a search or a batch has at most.
 struct Capacity {
   size_t most;      ///< Live hypotheses, and kept ones.
   size_t wanted;    ///< Continuations that are looked for.
@@ -57,10 +57,23 @@ size_t alignedHeads(const SearchOptions &options, int64_t heads) {
   return options.alignmentHead == allHeads ? static_cast<size_t>(heads) : 1;
 }
 
+/// Searches of a sentence.
+size_t searchCount(const SearchOptions &options, bool forced) {
+  return options.alternatives && !forced ? options.nbest : 1;
+}
+
+/// Rows that each of them has at most.
+size_t searchWidth(const SearchOptions &options, bool forced) {
+  if (forced)
+    return 1;
+  return options.sampling.enabled ? options.nbest : options.beam;
+}
+
 Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
   bool samples = options.sampling.enabled && !limits.forced;
-  most = searchRows(options, limits.forced);
-  wanted = most == 1 || samples ? most : 2 * most;
+  most = searchWidth(options, limits.forced);
+  wanted = std::max(most == 1 || samples ? most : 2 * most,
+                    searchCount(options, limits.forced));
   memory = static_cast<size_t>(limits.memoryPositions);
   emitted = static_cast<size_t>(limits.emitted);
   nodes = multiply({emitted, wanted});
@@ -127,25 +140,31 @@ void Scratch::count(const Capacity &capacity, bool weighs, Layout &layout) {
   layout.take<Live>(capacity.most);
 }
 
-/// The search of one sentence. It is fed the rows of its live hypotheses and
-/// knows nothing of other sentences.
+/// The search of one sentence, or of one of its alternatives. It is fed the
+/// rows of its live hypotheses and knows nothing of other sentences.
 class SentenceSearch {
 public:
-  SentenceSearch(const SearchSentence &sentence, const SearchTarget &target,
-                 const SearchOptions &options, Scratch &scratch,
-                 int64_t memoryPositions, std::pmr::memory_resource *memory,
-                 const Capacity *capacity)
-      : sentence(sentence), target(target), options(options), scratch(scratch),
+  /// Of several searches of a sentence, number 0 goes through the prefix; the
+  /// others begin where it ends.
+  SentenceSearch(const SearchSentence &sentence, int32_t owner, int32_t number,
+                 const SearchTarget &target, const SearchOptions &options,
+                 Scratch &scratch, int64_t memoryPositions,
+                 std::pmr::memory_resource *memory, const Capacity *capacity)
+      : sentence(sentence), owner(owner), number(number), target(target),
+        options(options), scratch(scratch),
         forced(sentence.forced ? *sentence.forced : sentence.prefix),
         limit(sentence.forced ? static_cast<int64_t>(sentence.forced->size())
                               : sentence.maxLength),
         memoryPositions(memoryPositions),
         beamWidth(sentence.forced ? 1 : options.beam),
         samples(options.sampling.enabled && !sentence.forced),
-        most(searchRows(options, sentence.forced.has_value())), live(memory),
+        branches(options.alternatives && !sentence.forced),
+        most(searchWidth(options, sentence.forced.has_value())), live(memory),
         coverage(memory), nodes(memory), alignments(memory), kept(memory) {
     if (capacity)
       reserve(*capacity);
+    if (number > 0)
+      return;
     live.emplace_back();
     if (options.scoring.coverage > 0)
       coverage.resize(static_cast<size_t>(memoryPositions));
@@ -161,12 +180,16 @@ public:
     return hypothesis.node < 0 ? target.start : nodes[hypothesis.node].token;
   }
   int64_t emittedTokens() const { return emitted; }
+  /// The sentence, by its place in the batch.
+  int32_t ownerSentence() const { return owner; }
 
   /// Takes the step's results of the live hypotheses, which are the rows from
-  /// `firstRow` on.
-  void advance(const StepResult &step, int64_t firstRow);
+  /// `firstRow` on. Whether all searches of the sentence, of which this is the
+  /// first, go on from the row.
+  bool advance(const StepResult &step, int64_t firstRow,
+               std::span<SentenceSearch> group);
 
-  /// Fills a result, in its own memory.
+  /// Adds to a result, in its own memory.
   void finish(SearchResult &result);
 
 private:
@@ -190,6 +213,21 @@ private:
   void fail(std::string message) {
     error = std::move(message);
     live.clear();
+  }
+  /// Whether this step is the first that is not forced.
+  bool isFork() const { return emitted == static_cast<int64_t>(forced.size()); }
+  /// Continues hypotheses, for `width` places.
+  void take(const StepResult &step, int64_t firstRow,
+            std::span<const Continuation> next, size_t width);
+  /// Begins with the one hypothesis of another search.
+  void beginWith(const SentenceSearch &other) {
+    live = other.live;
+    coverage = other.coverage;
+    nodes = other.nodes;
+    alignments = other.alignments;
+    alignmentRows = other.alignmentRows;
+    heads = other.heads;
+    emitted = other.emitted;
   }
   /// Fills `scratch.next`, in order, for `width` places. False after an error.
   bool findContinuations(const StepResult &step, int64_t firstRow,
@@ -218,6 +256,7 @@ private:
   bool canStop() const;
 
   const SearchSentence &sentence;
+  int32_t owner, number;
   const SearchTarget &target;
   const SearchOptions &options;
   Scratch &scratch;
@@ -225,8 +264,9 @@ private:
   int64_t limit;          ///< Tokens that a hypothesis emits at most.
   int64_t memoryPositions;
   size_t beamWidth;
-  bool samples; ///< Instead of searching.
-  size_t most;  ///< Hypotheses that are kept at most.
+  bool samples;  ///< Instead of searching.
+  bool branches; ///< Into alternatives.
+  size_t most;   ///< Hypotheses that are kept at most.
 
   int64_t emitted = 0; ///< Tokens of each live hypothesis.
   std::pmr::vector<Live> live;
@@ -293,7 +333,7 @@ bool SentenceSearch::canStop() const {
                1.0,
                std::floor(static_cast<double>(most) * options.patience + 0.5));
   if (options.stop == StopRule::Top)
-    return topEnded && ended >= options.nbest;
+    return topEnded && ended >= (branches ? 1 : options.nbest);
   if (kept.size() < most)
     return false;
   double worst = kept.back().score;
@@ -372,7 +412,7 @@ const float *SentenceSearch::constrain(const Live &hypothesis,
 /// Draws a token for a sample, or in the first free step for all of them.
 void SentenceSearch::drawSamples(size_t beam, const float *logits,
                                  double logSum) {
-  bool fork = emitted == static_cast<int64_t>(forced.size());
+  bool fork = isFork();
   size_t count = fork ? options.nbest : 1;
   bool any =
       scratch.sampler.prepare(options.sampling, logits, target.vocabularySize);
@@ -400,7 +440,8 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
                  emitted + 1 == limit;
   bool searches = !isForced && !mustEnd && !samples;
   // Greedy decoding takes the best and nothing else, an end token included.
-  size_t wanted = beamWidth == 1                     ? 1
+  size_t wanted = branches && isFork()               ? options.nbest
+                  : beamWidth == 1                   ? 1
                   : options.refill == Refill::Always ? 2 * beamWidth
                                                      : width;
   scratch.next.clear();
@@ -443,16 +484,31 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
   return true;
 }
 
-void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
-  bool isForced = emitted < static_cast<int64_t>(forced.size());
-  bool fork = samples && emitted == static_cast<int64_t>(forced.size());
+bool SentenceSearch::advance(const StepResult &step, int64_t firstRow,
+                             std::span<SentenceSearch> group) {
   size_t width = most;
   if (options.refill == Refill::Never && !samples)
     width -= std::min(ended, most);
   if (!findContinuations(step, firstRow, width))
-    return;
+    return false;
+  std::span<const Continuation> next = scratch.next;
+  if (!branches || !isFork()) {
+    take(step, firstRow, next, width);
+    return false;
+  }
+  for (size_t i = 1; i < next.size(); ++i)
+    group[i].beginWith(*this);
+  for (size_t i = 0; i < next.size(); ++i)
+    group[i].take(step, firstRow, next.subspan(i, 1), width);
+  if (next.empty())
+    take(step, firstRow, next, width);
+  return true;
+}
 
-  const std::pmr::vector<Continuation> &next = scratch.next;
+void SentenceSearch::take(const StepResult &step, int64_t firstRow,
+                          std::span<const Continuation> next, size_t width) {
+  bool isForced = emitted < static_cast<int64_t>(forced.size());
+  bool fork = samples && isFork();
   size_t memory = static_cast<size_t>(memoryPositions);
   bool covers = options.scoring.coverage > 0;
   scratch.rows.assign(live.size(), Scratch::Row());
@@ -471,8 +527,16 @@ void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
     int32_t node = addNode(candidate, row(step, firstRow, candidate.beam));
     const float *weights =
         covers ? scratch.weights.data() + beam * memory : nullptr;
-    if (ends) {
-      keep(node, candidate.total, emitted + 1, true, beam, weights, sample);
+    // A stop ends the hypothesis like the maximum length.
+    bool stops =
+        options.listener &&
+        !options.listener->emitted(
+            {sentence.place, static_cast<size_t>(branches ? number : sample),
+             static_cast<size_t>(emitted), candidate.token,
+             nodes[node].attended, candidate.logprob,
+             ends || emitted + 1 == limit});
+    if (ends || stops) {
+      keep(node, candidate.total, emitted + 1, ends, beam, weights, sample);
       continue;
     }
     if (covers)
@@ -495,15 +559,17 @@ void SentenceSearch::advance(const StepResult &step, int64_t firstRow) {
 }
 
 void SentenceSearch::finish(SearchResult &result) {
-  result.error = std::move(error);
-  if (!result.error.empty())
+  if (!error.empty()) {
+    result.error = std::move(error);
     return;
+  }
   size_t rowSize = static_cast<size_t>(memoryPositions * heads);
-  size_t count =
-      std::min(kept.size(), sentence.forced ? size_t(1) : options.nbest);
+  size_t count = std::min(
+      kept.size(), sentence.forced || branches ? size_t(1) : options.nbest);
   std::pmr::memory_resource *memory =
       result.hypotheses.get_allocator().resource();
-  result.hypotheses.reserve(count);
+  if (number == 0)
+    result.hypotheses.reserve(branches ? options.nbest : count);
   TokenIds &path = scratch.history;
   for (size_t rank = 0; rank < count; ++rank) {
     const Kept &entry = kept[rank];
@@ -546,25 +612,26 @@ struct Batch {
       : scratch(memory), sources(memory), searches(memory), firstRows(memory),
         tokens(memory), positions(memory), owners(memory), parents(memory) {}
 
-  void reserve(size_t sentences, size_t rows) {
+  void reserve(size_t sentences, size_t searchCount, size_t rows) {
     sources.reserve(sentences);
-    searches.reserve(sentences);
-    firstRows.reserve(sentences);
+    searches.reserve(searchCount);
+    firstRows.reserve(searchCount);
     for (auto *numbers : {&tokens, &positions, &owners, &parents})
       numbers->reserve(rows);
   }
-  static void count(size_t sentences, size_t rows, Layout &layout) {
+  static void count(size_t sentences, size_t searchCount, size_t rows,
+                    Layout &layout) {
     layout.take<TokenSpan>(sentences);
     // The searches themselves are counted with what each of them has.
-    layout.take<int64_t>(sentences);
+    layout.take<int64_t>(searchCount);
     for (int i = 0; i < 4; ++i)
       layout.take<int32_t>(rows);
   }
 
   Scratch scratch;
   std::pmr::vector<TokenSpan> sources;
-  std::pmr::vector<SentenceSearch> searches;
-  /// Rows of the step before, by sentence: parents refer to them.
+  std::pmr::vector<SentenceSearch> searches; ///< In the order of sentences.
+  /// Rows of the step before, by search: parents refer to them.
   std::pmr::vector<int64_t> firstRows;
   std::pmr::vector<int32_t> tokens, positions, owners, parents;
 };
@@ -617,7 +684,8 @@ SearchOutcome forceAll(Decoding &decoding, const SearchTarget &target,
            !searches[first + row].liveHypotheses().empty();
            ++position)
         searches[first + row].advance(
-            result, static_cast<int64_t>(row) * request.positions + position);
+            result, static_cast<int64_t>(row) * request.positions + position,
+            {});
     first += rows;
   }
   return SearchOutcome::Done;
@@ -626,9 +694,7 @@ SearchOutcome forceAll(Decoding &decoding, const SearchTarget &target,
 } // namespace
 
 size_t searchRows(const SearchOptions &options, bool forced) {
-  if (forced)
-    return 1;
-  return options.sampling.enabled ? options.nbest : options.beam;
+  return searchCount(options, forced) * searchWidth(options, forced);
 }
 
 size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
@@ -637,8 +703,9 @@ size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
   Layout one, batch;
   SentenceSearch::count(capacity, one);
   Scratch::count(capacity, needsWeights(options), batch);
-  Batch::count(sentences, multiply({capacity.most, sentences}), batch);
-  batch.takeBytes(multiply({one.bytes(), sentences}));
+  size_t searches = multiply({searchCount(options, limits.forced), sentences});
+  Batch::count(sentences, searches, multiply({capacity.most, searches}), batch);
+  batch.takeBytes(multiply({one.bytes(), searches}));
   return batch.bytes();
 }
 
@@ -671,13 +738,15 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
   std::pmr::memory_resource *resource =
       bounded ? &memory : std::pmr::new_delete_resource();
   Batch batch(resource);
-  size_t rows = sentences.size();
+  size_t rows = sentences.size(), searchesOfAll = 0;
+  for (const SearchSentence *sentence : sentences)
+    searchesOfAll += searchCount(options, sentence->forced.has_value());
   if (bounded) {
     rows = 0;
     for (const SearchSentence *sentence : sentences)
       rows += searchRows(options, sentence->forced.has_value());
   }
-  batch.reserve(sentences.size(), rows);
+  batch.reserve(sentences.size(), searchesOfAll, rows);
   for (const SearchSentence *sentence : sentences)
     batch.sources.push_back(sentence->source);
   if (interrupt && interrupt->raised())
@@ -709,9 +778,14 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
   }
   std::pmr::vector<SentenceSearch> &searches = batch.searches;
   for (size_t i = 0; i < sentences.size(); ++i)
-    searches.emplace_back(*sentences[i], target, options, batch.scratch,
-                          decoding->memoryLength(static_cast<int64_t>(i)),
-                          resource, capacity ? &*capacity : nullptr);
+    for (size_t number = 0;
+         number < searchCount(options, sentences[i]->forced.has_value());
+         ++number)
+      searches.emplace_back(*sentences[i], static_cast<int32_t>(i),
+                            static_cast<int32_t>(number), target, options,
+                            batch.scratch,
+                            decoding->memoryLength(static_cast<int64_t>(i)),
+                            resource, capacity ? &*capacity : nullptr);
 
   if (!bounded && decoding->canForce() &&
       std::all_of(sentences.begin(), sentences.end(),
@@ -723,7 +797,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     if (outcome != SearchOutcome::Done)
       return outcome;
   }
-  batch.firstRows.resize(sentences.size());
+  batch.firstRows.resize(searches.size());
   for (bool first = true;; first = false) {
     batch.tokens.clear();
     batch.positions.clear();
@@ -736,8 +810,8 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
         batch.tokens.push_back(searches[i].lastToken(hypothesis));
         batch.positions.push_back(
             static_cast<int32_t>(searches[i].emittedTokens()));
-        batch.owners.push_back(static_cast<int32_t>(i));
-        batch.parents.push_back(first ? static_cast<int32_t>(i)
+        batch.owners.push_back(searches[i].ownerSentence());
+        batch.parents.push_back(first ? searches[i].ownerSentence()
                                       : static_cast<int32_t>(before) +
                                             hypothesis.parent);
       }
@@ -755,12 +829,24 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     StepResult step;
     if (!decoding->step(request, step, error))
       return SearchOutcome::Failed;
-    for (size_t i = 0; i < searches.size(); ++i)
-      if (!searches[i].liveHypotheses().empty())
-        searches[i].advance(step, batch.firstRows[i]);
+    // Backwards: searches that begin in this step had no row in it.
+    for (size_t i = searches.size(); i-- > 0;) {
+      if (searches[i].liveHypotheses().empty())
+        continue;
+      int64_t firstRow = batch.firstRows[i];
+      if (searches[i].advance(step, firstRow, std::span(searches).subspan(i)))
+        for (size_t other = i;
+             other < searches.size() &&
+             searches[other].ownerSentence() == searches[i].ownerSentence();
+             ++other)
+          batch.firstRows[other] = firstRow;
+    }
   }
-  for (size_t i = 0; i < searches.size(); ++i)
-    searches[i].finish(results[i]);
+  for (SentenceSearch &search : searches)
+    search.finish(results[search.ownerSentence()]);
+  for (SearchResult &result : results)
+    if (!result.error.empty())
+      result.hypotheses.clear();
   return SearchOutcome::Done;
 }
 

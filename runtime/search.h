@@ -51,6 +51,26 @@ enum class Refill {
 /// Which weights an alignment has.
 constexpr int32_t averageOfHeads = -1, allHeads = -2;
 
+/// A token that a hypothesis emits.
+struct EmittedToken {
+  size_t sentence = 0;   ///< See SearchSentence::place.
+  size_t hypothesis = 0; ///< The sample or the alternative, else 0.
+  size_t position = 0;   ///< In the hypothesis.
+  int32_t token = 0;
+  int32_t attended = -1; ///< As in Hypothesis; where that is wanted.
+  double logprob = 0;
+  bool last = false; ///< The end token, or the last of the maximum length.
+};
+
+/// Is told what is emitted, while it is. Several threads may tell it of
+/// different sentences at once.
+class TokenListener {
+public:
+  virtual ~TokenListener() = default;
+  /// False: the hypothesis ends with this token, as it is.
+  virtual bool emitted(const EmittedToken &token) = 0;
+};
+
 struct SearchOptions {
   SearchOptions() = default;
   explicit SearchOptions(std::pmr::memory_resource *memory)
@@ -63,6 +83,9 @@ struct SearchOptions {
   Constraints constraints;
   /// Instead of a search: `beam` is not used then.
   Sampling sampling;
+  /// The `nbest` most likely tokens behind the prefix each begin a hypothesis,
+  /// which a search of its own continues. Not with sampling.
+  bool alternatives = false;
   StopRule stop = StopRule::Bound;
   double patience = 1; ///< Greater than 0.
   Refill refill = Refill::Always;
@@ -74,6 +97,9 @@ struct SearchOptions {
   int32_t alignmentHead = averageOfHeads;
   /// Whether to tell the most attended source word of each token.
   bool wantAttended = false;
+  /// May be null. Only where nothing is emitted that may be dropped again: with
+  /// a beam of 1.
+  TokenListener *listener = nullptr;
 };
 
 /// What a model emits.
@@ -98,6 +124,8 @@ struct SearchSentence {
   int64_t words = 0;
   /// By which random numbers are drawn.
   uint64_t number = 0;
+  /// Among the sentences of the call; a listener is told it.
+  size_t place = 0;
 };
 
 struct Hypothesis {
@@ -126,8 +154,9 @@ struct SearchResult {
       : hypotheses(memory) {}
 
   std::string error; ///< Empty, or why there are no hypotheses.
-  /// The best first; samples in the order of their numbers. All they have is
-  /// in the memory of this vector.
+  /// The best first; samples in the order of their numbers, alternatives by the
+  /// probability of the token that they begin with. All they have is in the
+  /// memory of this vector.
   std::pmr::vector<Hypothesis> hypotheses;
 };
 

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <exception>
+#include <list>
+#include <vector>
 
 using namespace attn::tool;
 
@@ -54,34 +56,97 @@ static const attn_api *loadLibrary(const std::string &path) {
   return nullptr;
 }
 
+namespace {
+
+/// A library as the command line names it, and its open model.
+struct Library {
+  std::string path, weightsPath;
+  double weight = 1; ///< In an ensemble.
+  const attn_api *api = nullptr;
+  attn_model *model = nullptr;
+
+  Library() = default;
+  Library(const Library &) = delete;
+  ~Library() {
+    if (model)
+      api->close(model);
+  }
+  /// False after a message.
+  bool open();
+};
+
+} // namespace
+
+bool Library::open() {
+  api = loadLibrary(path);
+  if (!api)
+    return false;
+  attn_open_options options = attn_default_open_options();
+  if (!weightsPath.empty())
+    options.weights_path = weightsPath.c_str();
+  attn_error error = ATTN_ERROR_INIT;
+  model = api->open(&options, &error);
+  if (model)
+    return true;
+  printError(tool, error.message);
+  api->clear_error(&error);
+  return false;
+}
+
 static int run(int argc, char **argv) {
-  std::string path, weights;
+  Library library;
+  std::list<Library> others;
   DecodeSettings settings;
   OptionParser parser(tool, "Decodes sentences with a compiled model.",
                       decodeDetails);
-  parser.addArgument("LIB", "a library made by attnc", path);
+  parser.addArgument("LIB", "a library made by attnc", library.path);
   addDecodeOptions(parser, settings);
-  parser.addText("weights", "FILE",
-                 "weights (safetensors) for a model compiled without", weights);
+  parser.addOption("ensemble", "LIB",
+                   "decode together with this library: with the mean of\n"
+                   "log-probabilities; may be given several times",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "a library";
+                     others.emplace_back().path = value;
+                     return !value.empty();
+                   });
+  parser.addOption("ensemble-weight", "W",
+                   "how much the --ensemble before it counts; LIB\ncounts 1 "
+                   "(default 1)",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = others.empty()
+                                    ? "--ensemble before it and a number"
+                                    : "a number greater than 0";
+                     return !others.empty() &&
+                            readNumber(value, 0, others.back().weight) &&
+                            others.back().weight > 0;
+                   });
+  parser.addOption("weights", "FILE",
+                   "weights (safetensors) for a model compiled without:\nthe "
+                   "--ensemble before it, or LIB",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "a file";
+                     (others.empty() ? library : others.back()).weightsPath =
+                         value;
+                     return !value.empty();
+                   });
   if (std::optional<int> status = parser.parse(argc, argv))
     return *status;
 
-  const attn_api *api = loadLibrary(path);
-  if (!api)
+  if (!library.open())
     return 1;
-  attn_open_options options = attn_default_open_options();
-  if (!weights.empty())
-    options.weights_path = weights.c_str();
-  attn_error error = ATTN_ERROR_INIT;
-  attn_model *model = api->open(&options, &error);
-  if (!model) {
-    printError(tool, error.message);
-    api->clear_error(&error);
-    return 1;
+  std::vector<attn_member> members;
+  for (Library &other : others) {
+    if (!other.open())
+      return 1;
+    attn_member member = attn_default_member();
+    member.api = other.api;
+    member.model = other.model;
+    member.weight = other.weight;
+    members.push_back(member);
   }
-  int status = runDecodeTool(tool, settings, *api, model);
-  api->close(model);
-  return status;
+  settings.options.ensemble = members.data();
+  settings.options.ensemble_size = members.size();
+  return runDecodeTool(tool, settings, *library.api, library.model);
 }
 
 int main(int argc, char **argv) {

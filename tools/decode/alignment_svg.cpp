@@ -9,6 +9,7 @@
 #include "tools/decode/alignment_svg.h"
 #include "runtime/text.h"
 #include "tools/decode/alignment_grid.h"
+#include "tools/decode/result_json.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@ namespace {
 // Lengths are in pixels.
 constexpr double cell = 26, gap = 2, margin = 24, letter = 7.8;
 constexpr double titleHeight = 30, panelGap = 34, labelGap = 8;
+constexpr double barHeight = 40;
 constexpr size_t widestLabel = 28; ///< In columns of a terminal.
 
 /// Text as it may stand in XML. Control characters, which may not, become
@@ -85,7 +87,8 @@ std::string textAt(double x, double y, const std::string &attributes,
 void AlignmentPicture::add(const std::string &title,
                            const std::vector<std::string> &rows,
                            const std::vector<std::string> &columns,
-                           const float *weights) {
+                           const float *weights,
+                           const std::vector<Margin> &margins) {
   std::vector<std::string> rowLabels, columnLabels;
   double rowWidth = 0, columnWidth = 0;
   for (const std::string &row : rows) {
@@ -157,6 +160,34 @@ void AlignmentPicture::add(const std::string &title,
       body += "</g>\n";
     }
   }
+  // Bars: a sum of 1 has a height of its own, whatever the others are.
+  double most = 1;
+  for (const Margin &margin : margins)
+    most = std::max(most, margin.sum);
+  for (size_t column = 0; column < margins.size(); ++column) {
+    const Margin &own = margins[column];
+    const char *classes[] = {"m", "u", "r"};
+    const char *tells[] = {"", ", never read", ", read again and again"};
+    double x = left + static_cast<double>(column) * cell;
+    double y = top + gridHeight + labelGap;
+    double length =
+        own.sum > 0 ? std::max(own.sum / most * barHeight, 1.0) : 1.0;
+    body += "<g><title>" + escape(columns[column]) + ": " +
+            formatFixed(own.sum) + tells[own.mark] + "</title><rect class=\"" +
+            classes[own.mark] + "\" x=\"" + number(x + gap / 2) + "\" y=\"" +
+            number(y) + "\" width=\"" + number(cell - gap) + "\" height=\"" +
+            number(length) + "\" rx=\"2\"/></g>\n";
+  }
+  if (!margins.empty()) {
+    double y = top + gridHeight + labelGap;
+    // The line of a sum of 1.
+    body += "<line class=\"s\" x1=\"" + number(left) + "\" x2=\"" +
+            number(left + gridWidth) + "\" y1=\"" +
+            number(y + barHeight / most) + "\" y2=\"" +
+            number(y + barHeight / most) + "\"/>\n";
+    body += textAt(left - labelGap, y + 12, " text-anchor=\"end\"", "Σ");
+    gridHeight += labelGap + barHeight;
+  }
   double right = left + gridWidth;
   if (!upright && !columns.empty())
     right = std::max(right, right - cell / 2 +
@@ -177,7 +208,9 @@ std::string AlignmentPicture::svg() const {
          "<style>text{font:13px 'Noto Sans','DejaVu Sans',Arial,sans-serif;"
          "fill:#1c2733}.title{font-size:14px;font-weight:bold}"
          ".l,.d{font-size:9.5px;text-anchor:middle}.l{fill:#fff}"
-         ".d{fill:#33475b}</style>\n"
+         ".d{fill:#33475b}"
+         ".m{fill:#7fa6c9}.u{fill:#e8a33d}.r{fill:#c8403a}"
+         ".s{stroke:#33475b;stroke-dasharray:3 3}</style>\n"
          "<defs><rect id=\"e\" width=\"" +
          size + "\" height=\"" + size +
          "\" rx=\"3\" fill=\"#eef2f6\"/><rect id=\"c\" width=\"" + size +

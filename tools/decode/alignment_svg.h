@@ -19,10 +19,17 @@ namespace attn::tool {
 /// per cent. The picture refers to nothing outside of it.
 class AlignmentPicture {
 public:
+  /// What stands below a column: a bar of some length.
+  struct Margin {
+    double sum = 0; ///< of the column's weights.
+    enum Mark { Plain, Unread, Reread } mark = Plain;
+  };
+
   /// Adds a grid [rows, columns]. Weights below 0 or not numbers have an empty
-  /// cell.
+  /// cell. `margins`: one for each column, or none.
   void add(const std::string &title, const std::vector<std::string> &rows,
-           const std::vector<std::string> &columns, const float *weights);
+           const std::vector<std::string> &columns, const float *weights,
+           const std::vector<Margin> &margins = {});
 
   /// The whole picture.
   std::string svg() const;

@@ -23,7 +23,10 @@ const char decodeDetails[] =
     "  --nbest N, N > 1      `text<TAB>score` for each hypothesis, the best "
     "first,\n"
     "                        and an empty line\n"
-    "  --force FILE          log p of each token of the target and of its end\n"
+    "  --force FILE          log p of each token of the target and of its "
+    "end;\n"
+    "                        with --summary, one more line in the end: the "
+    "totals\n"
     "  --json                {\"hypotheses\": [{\"text\": ..., \"tokens\": "
     "[...],\n"
     "                        \"score\": ..., \"logprob\": ..., "
@@ -94,8 +97,9 @@ static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
   parser.addSize("beam", "K", "width of the beam; 1 is greedy (default 1)", 1,
                  options.beam);
   parser.addSize("nbest", "N",
-                 "hypotheses to print, at most K, or samples\n(default 1)", 1,
-                 options.nbest);
+                 "hypotheses to print, at most K, or samples, or\nalternatives "
+                 "(default 1)",
+                 1, options.nbest);
   addChoice(parser, "normalize",
             "score: S, the sum of log p; S / tokens^A; or\nS / ((5 + tokens) / "
             "6)^A (default none)",
@@ -148,6 +152,10 @@ static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
   parser.addText("force", "FILE",
                  "do not search: score the targets in FILE, one a\nline",
                  settings.forcePath);
+  parser.addFlag("summary",
+                 "with --force: print the totals and the perplexity in\nthe "
+                 "end",
+                 settings.summary);
   parser.addSize("batch-size", "N",
                  "sentences to decode together; changes no result\n(default "
                  "32)",
@@ -164,6 +172,10 @@ static void addConstraintOptions(OptionParser &parser,
   parser.addText("prefix", "FILE",
                  "begin each result with the tokens in a line of FILE",
                  settings.prefixPath);
+  parser.addFlag("alternatives",
+                 "print --nbest results that differ in the first token\nbehind "
+                 "the prefix, each the best with that token",
+                 settings.alternatives);
   parser.addOption("ban", "TOKENS",
                    "do not emit this token, or these in a row; may be\ngiven "
                    "several times",
@@ -237,11 +249,20 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
   parser.addSize("max-source-length", "N",
                  "refuse lines of more tokens (default 4096)", 1,
                  settings.maxSourceLength);
+  parser.addFlag("stream",
+                 "print each token as soon as it is there, a line\nafter the "
+                 "other; greedy, or one sample",
+                 settings.stream);
   parser.addFlag("json", "print an object a line", settings.json);
   parser.addFlag("align",
                  "draw the weights, in per cent: a row for each token of\nthe "
                  "target, a column for each of the source",
                  settings.align);
+  parser.addFlag("diagnose",
+                 "tell how the alignment of each result reads: what\nit never "
+                 "reads, or again and again, where it\nstalls, whether padding "
+                 "or the order of the source\nmatter; the totals in the end",
+                 settings.diagnose);
   parser.addText("align-svg", "FILE", "draw the weights in an SVG picture",
                  settings.alignSvgPath);
   parser.addText(

@@ -9,6 +9,8 @@
 #include "runtime/text.h"
 #include "tools/decode/alignment_grid.h"
 #include "tools/decode/alignment_svg.h"
+#include "tools/decode/diagnose_model.h"
+#include "tools/decode/diagnose_report.h"
 #include "tools/decode/dump.h"
 #include "tools/decode/line_reader.h"
 #include "tools/decode/output_file.h"
@@ -17,6 +19,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -77,13 +80,18 @@ public:
         companion(!settings.forcePath.empty()    ? Companion::Forced
                   : !settings.prefixPath.empty() ? Companion::Prefix
                                                  : Companion::None),
-        progress(tool, settings.quiet) {
-    if (settings.align || !settings.alignSvgPath.empty() ||
+        progress(tool, settings.quiet || settings.stream) {
+    if (settings.align || !settings.alignSvgPath.empty() || settings.diagnose ||
         (settings.json && info.has_alignment))
       options.want_alignment = 1;
     options.sampling = settings.sample;
     options.replace_unknown = settings.replaceUnknown;
     options.end_at_maximum = settings.endAtMaximum || options.end_at_maximum;
+    options.alternatives = settings.alternatives;
+    if (settings.stream) {
+      options.on_token = printToken;
+      options.on_token_context = this;
+    }
   }
   ~Runner() { api.clear_error(&error); }
 
@@ -92,7 +100,8 @@ public:
   bool prepare();
   /// `companions` is empty where there are none. False where everything failed.
   bool run(const std::vector<Line> &lines, const std::vector<Line> &companions);
-  /// Puts the picture in its place; prints what is wrong.
+  /// Prints the summary and puts the picture in its place; prints what is
+  /// wrong.
   bool finish();
   bool allDecoded() const { return sentenceErrors == 0; }
   /// Prints an error; false.
@@ -118,6 +127,11 @@ private:
     return results;
   }
   bool readBans();
+  /// Prints a token that was just emitted; an attn_token_function.
+  static int printToken(void *runner, const attn_token *token);
+  /// Makes sure that what was printed has arrived. False after a message.
+  bool flush();
+  void printSummary();
   std::string joinTokens(const attn_hypothesis &hypothesis) const;
   void print(const Line &line, const attn_results *results, size_t number,
              const std::string &problem);
@@ -125,6 +139,15 @@ private:
                       size_t rank, bool asPicture);
   /// Dumps the best hypothesis of a line. False after a message.
   bool dump(const Line &line, const attn_hypothesis &hypothesis);
+  /// Prints what there is to say of a hypothesis of a line, or of what is wrong
+  /// with it; null: there is none.
+  void diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
+                    std::string problem);
+  /// What was emitted, an end token included.
+  std::vector<int32_t> emittedIds(const attn_hypothesis &hypothesis) const;
+  void nameGrid(const Line &line, const attn_hypothesis &hypothesis,
+                std::vector<std::string> &rows,
+                std::vector<std::string> &columns) const;
 
   const std::string &tool;
   const DecodeSettings &settings;
@@ -141,7 +164,27 @@ private:
   attn_error error = ATTN_ERROR_INIT;
   size_t lineNumber = 0;
   size_t sentenceErrors = 0;
+
+  /// What was forced so far.
+  struct Totals {
+    size_t sentences = 0, skipped = 0, tokens = 0;
+    double logprob = 0;
+  } totals;
+  DiagnosisTotals diagnoses;
 };
+
+int Runner::printToken(void *runner, const attn_token *token) {
+  const Runner &self = *static_cast<Runner *>(runner);
+  const attn_vocabulary *target = self.api.vocabulary(
+      self.model, static_cast<size_t>(self.info.target_vocabulary));
+  if (token->id == target->end)
+    return 0;
+  if (token->position && !self.settings.outputCharacters)
+    putchar(' ');
+  fputs(token->text, stdout);
+  // Nobody waits for what can no longer be printed.
+  return fflush(stdout) != 0;
+}
 
 bool Runner::readBans() {
   const attn_vocabulary &vocabulary =
@@ -183,7 +226,49 @@ bool Runner::prepare() {
          pictureFile.open(settings.alignSvgPath, problem) || fail(problem);
 }
 
+bool Runner::flush() {
+  return (fflush(stdout) == 0 && !ferror(stdout)) ||
+         fail("expected writable standard output, but got " +
+              quote(strerror(errno)));
+}
+
+void Runner::printSummary() {
+  double perplexity =
+      std::exp(-totals.logprob / static_cast<double>(totals.tokens));
+  std::string text;
+  if (settings.json) {
+    text = "{\"summary\": {\"sentences\": " + std::to_string(totals.sentences) +
+           ", \"skipped\": " + std::to_string(totals.skipped) +
+           ", \"tokens\": " + std::to_string(totals.tokens) + ", \"logprob\": ";
+    appendJsonNumber(text, totals.logprob);
+    text += ", \"perplexity\": ";
+    appendJsonNumber(text, perplexity);
+    text += "}}\n";
+  } else {
+    text = std::to_string(totals.sentences) + " sentences, " +
+           std::to_string(totals.skipped) + " skipped, " +
+           std::to_string(totals.tokens) + " tokens, log p " +
+           formatFixed(totals.logprob) + ", perplexity " +
+           formatFixed(perplexity) + "\n";
+  }
+  fwrite(text.data(), 1, text.size(), stdout);
+}
+
 bool Runner::finish() {
+  progress.erase();
+  if (settings.summary)
+    printSummary();
+  if (settings.diagnose) {
+    std::string text = describeTotals(diagnoses);
+    if (settings.json) {
+      text = "{\"summary\": ";
+      appendJson(text, diagnoses);
+      text += "}\n";
+    }
+    fwrite(text.data(), 1, text.size(), stdout);
+  }
+  if (!flush())
+    return false;
   if (!pictureFile.isOpen())
     return true;
   std::string problem;
@@ -239,22 +324,73 @@ bool Runner::run(const std::vector<Line> &lines,
     print(lines[i], results.get(), i, problem);
   }
   // Nobody waits for what can no longer be printed.
-  if (fflush(stdout) != 0 || ferror(stdout))
-    return fail("expected writable standard output, but got " +
-                quote(strerror(errno)));
+  if (!flush())
+    return false;
   progress.show(lineNumber);
   return true;
 }
 
-bool Runner::dump(const Line &line, const attn_hypothesis &hypothesis) {
-  if (!hypothesis.emitted)
-    return true;
+std::vector<int32_t>
+Runner::emittedIds(const attn_hypothesis &hypothesis) const {
   std::vector<int32_t> tokens(hypothesis.ids,
                               hypothesis.ids + hypothesis.length);
   if (hypothesis.emitted > hypothesis.length)
     tokens.push_back(
         api.vocabulary(model, static_cast<size_t>(info.target_vocabulary))
             ->end);
+  return tokens;
+}
+
+void Runner::diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
+                          std::string problem) {
+  std::string text, json, described;
+  if (hypothesis)
+    text = joinTokens(*hypothesis);
+  if (hypothesis && hypothesis->emitted) {
+    Diagnosis diagnosis;
+    std::vector<float> weights;
+    if (!diagnoseSentence(api, model, line.tokens, emittedIds(*hypothesis),
+                          hypothesis->finished, diagnosis, weights, problem)) {
+      ++sentenceErrors;
+      fail("line " + std::to_string(lineNumber) + ": --diagnose: " + problem);
+    } else {
+      diagnoses.add(diagnosis);
+      std::vector<std::string> rows, columns;
+      nameGrid(line, *hypothesis, rows, columns);
+      described = describeDiagnosis(diagnosis, columns);
+      appendJson(json, diagnosis);
+      std::vector<AlignmentPicture::Margin> margins;
+      for (size_t s = 0; s < diagnosis.positions; ++s)
+        margins.push_back(
+            {diagnosis.mass[s],
+             diagnosis.isUnread(s)   ? AlignmentPicture::Margin::Unread
+             : diagnosis.isReread(s) ? AlignmentPicture::Margin::Reread
+                                     : AlignmentPicture::Margin::Plain});
+      if (pictureFile.isOpen())
+        picture.add("line " + std::to_string(lineNumber) + ": " +
+                        formatFixed(hypothesis->score),
+                    rows, columns, weights.data(), margins);
+    }
+  }
+  if (settings.json) {
+    described = "{\"text\": ";
+    appendJsonString(described, text);
+    described += ", \"diagnosis\": " + (json.empty() ? "null" : json);
+    if (!problem.empty()) {
+      described += ", \"error\": ";
+      appendJsonString(described, problem);
+    }
+    text = described + "}\n";
+  } else {
+    text += "\n" + described;
+  }
+  fwrite(text.data(), 1, text.size(), stdout);
+}
+
+bool Runner::dump(const Line &line, const attn_hypothesis &hypothesis) {
+  if (!hypothesis.emitted)
+    return true;
+  std::vector<int32_t> tokens = emittedIds(hypothesis);
   static const Line none;
   Sentences sentence;
   sentence.add(info.has_encoder ? line : none);
@@ -272,9 +408,19 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     for (size_t rank = 0; rank < api.result(results, number)->hypothesis_count;
          ++rank)
       hypotheses.push_back(api.hypothesis(results, number, rank));
+  if (settings.diagnose)
+    return diagnoseLine(line, hypotheses.empty() ? nullptr : hypotheses[0],
+                        problem);
   if (pictureFile.isOpen())
     for (size_t rank = 0; rank < hypotheses.size(); ++rank)
       drawAlignments(line, *hypotheses[rank], rank, true);
+  if (hypotheses.empty() || !hypotheses[0]->emitted) {
+    ++totals.skipped;
+  } else {
+    ++totals.sentences;
+    totals.tokens += hypotheses[0]->emitted;
+    totals.logprob += hypotheses[0]->logprob;
+  }
 
   if (settings.json) {
     std::string text = "{\"hypotheses\": [";
@@ -301,7 +447,7 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     if (companion == Companion::Forced)
       for (size_t i = 0; i < hypothesis->emitted; ++i)
         text += (i ? " " : "") + formatFixed(hypothesis->word_logprobs[i]);
-    else
+    else if (!settings.stream)
       text = joinTokens(*hypothesis);
     if (list)
       text += "\t" + formatFixed(hypothesis->score);
@@ -316,22 +462,19 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
     putchar('\n');
 }
 
-/// Draws the weights of a hypothesis, a grid for each head: into the picture,
-/// or on standard output.
-void Runner::drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
-                            size_t rank, bool asPicture) {
+/// Names the tokens of a hypothesis, and the memory positions of its line.
+void Runner::nameGrid(const Line &line, const attn_hypothesis &hypothesis,
+                      std::vector<std::string> &rows,
+                      std::vector<std::string> &columns) const {
   auto endToken = [&](int32_t number) -> std::string {
     const attn_vocabulary *vocabulary =
         api.vocabulary(model, static_cast<size_t>(number));
     return vocabulary->end < 0 ? "" : vocabulary->tokens[vocabulary->end];
   };
-  if (!hypothesis.emitted)
-    return;
-  std::vector<std::string> rows(hypothesis.tokens,
-                                hypothesis.tokens + hypothesis.length);
+  rows.assign(hypothesis.tokens, hypothesis.tokens + hypothesis.length);
   if (hypothesis.emitted > hypothesis.length)
     rows.push_back(endToken(info.target_vocabulary));
-  std::vector<std::string> columns = line.tokens;
+  columns = line.tokens;
   if (info.source_has_end)
     columns.push_back(endToken(info.source_vocabulary));
   // An encoder that makes sequences shorter has memory positions without names.
@@ -340,6 +483,16 @@ void Runner::drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
     for (size_t i = 0; i < hypothesis.memory_positions; ++i)
       columns.push_back(std::to_string(i));
   }
+}
+
+/// Draws the weights of a hypothesis, a grid for each head: into the picture,
+/// or on standard output.
+void Runner::drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
+                            size_t rank, bool asPicture) {
+  if (!hypothesis.emitted)
+    return;
+  std::vector<std::string> rows, columns;
+  nameGrid(line, hypothesis, rows, columns);
   size_t cells = rows.size() * columns.size();
   std::vector<float> weights(cells);
   for (size_t head = 0; head < hypothesis.heads; ++head) {
@@ -376,7 +529,8 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
   if (settings.alphaGiven && options.normalization == ATTN_NORMALIZE_NONE)
     return usage("expected --normalize length or gnmt with --alpha, but got "
                  "none");
-  if (!settings.sample && options.nbest > options.beam)
+  if (!settings.sample && !settings.alternatives &&
+      options.nbest > options.beam)
     return usage("expected --nbest of at most --beam, which is " +
                  std::to_string(options.beam) + ", but got " +
                  std::to_string(options.nbest));
@@ -389,6 +543,29 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
                  " as well");
   if (force && prefix)
     return usage("expected one of --force and --prefix, but got both");
+  if (force && settings.alternatives)
+    return usage("expected one of --force and --alternatives, but got both");
+  if (settings.diagnose)
+    for (auto [other, name] : {std::pair(options.nbest > 1, "--nbest"),
+                               std::pair(settings.stream, "--stream"),
+                               std::pair(settings.align, "--align")})
+      if (other)
+        return usage("expected --diagnose to have its own report of one result "
+                     "a line, but got " +
+                     std::string(name) + " as well");
+  if (settings.summary && settings.diagnose)
+    return usage("expected one of --summary and --diagnose, but got both");
+  if (settings.summary && !force)
+    return usage("expected --force with --summary, but got none");
+  if (settings.stream)
+    for (auto [other, name] :
+         {std::pair(force, "--force"), std::pair(settings.json, "--json"),
+          std::pair(options.nbest > 1, "--nbest"),
+          std::pair(options.beam > 1, "--beam")})
+      if (other)
+        return usage("expected --stream to have one result as it comes, but "
+                     "got " +
+                     std::string(name) + " as well");
 
   // A reader that is gone is a failure to write, with a message, like others.
   signal(SIGPIPE, SIG_IGN);
@@ -406,7 +583,7 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
   };
 
   // Who types sees each answer at once.
-  size_t window = isatty(STDIN_FILENO) ? 1 : settings.window;
+  size_t window = isatty(STDIN_FILENO) || settings.stream ? 1 : settings.window;
   if (force || prefix) {
     // All lines first: a count that does not fit is known before any output.
     std::string problem;

@@ -29,6 +29,10 @@ struct DecodeSettings {
   bool replaceUnknown = false;
   bool endAtMaximum = false;
   bool banUnknown = false;
+  bool alternatives = false;
+  bool stream = false;
+  bool summary = false;
+  bool diagnose = false;
   bool json = false;
   bool align = false;
   bool characters = false;

@@ -36,6 +36,8 @@ constexpr Preset presets[] = {
      0, 0, false, false},
     {"marian", 12, ATTN_NORMALIZE_NONE, ATTN_STOP_BOUND, ATTN_REFILL_NEVER, 3,
      3, 0, false, true},
+    {"nematus", 5, ATTN_NORMALIZE_NONE, ATTN_STOP_BOUND, ATTN_REFILL_NEVER, 0,
+     200, 0, false, false},
     {"opennmt", 5, ATTN_NORMALIZE_NONE, ATTN_STOP_TOP, ATTN_REFILL_NEXT, 0, 250,
      0, false, false},
 };

@@ -93,6 +93,10 @@ void appendJson(std::string &json, const attn_hypothesis &hypothesis,
   json += hypothesis.finished ? "true}" : "false}";
 }
 
+void appendJsonNumber(std::string &json, double value) {
+  appendNumber(json, value);
+}
+
 std::string formatFixed(double value) {
   char text[340];
   // Adding zero drops the sign of a zero.

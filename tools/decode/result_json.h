@@ -24,6 +24,9 @@ void appendJsonString(std::string &json, std::string_view text);
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
                 std::string_view text, bool byHead);
 
+/// Appends a number that reads back as it is, or null where it is not finite.
+void appendJsonNumber(std::string &json, double value);
+
 /// With six decimals.
 std::string formatFixed(double value);
 

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +84,16 @@ size_t countLines(const std::string &text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+std::string manyLines(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    for (int word = 0; word < 1 + i * 7 % 11; ++word)
+      lines += std::string(word ? " " : "") + "abc"[(i + word * i) % 3];
+    lines += "\n";
+  }
+  return lines;
+}
+
 TEST_F(AttnRun, PrintsALineForALine) {
   Output output = run("", "a b\n\nc  c \nb");
   EXPECT_EQ(output.status, 0) << output.err;
@@ -145,6 +156,161 @@ TEST_F(AttnRun, ForcesTargets) {
               "or directory': /no/such");
 }
 
+// Perplexity is exp(-log p / tokens), end tokens among them.
+TEST_F(AttnRun, Summary) {
+  TemporaryFile targets("A B\nD\nA\nB\nA Z\n");
+  std::string plain = run("--force " + targets.path, "a b\nc\n\nE a\nb\n").out;
+  Output output =
+      run("--summary --force " + targets.path, "a b\nc\n\nE a\nb\n");
+  EXPECT_EQ(output.status, 1);
+  ASSERT_EQ(countLines(output.out), 6u);
+  EXPECT_EQ(output.out.substr(0, plain.size()), plain);
+  double sum = 0, value;
+  size_t tokens = 0;
+  for (const char *at = plain.c_str(); *at; at += strcspn(at, " \n") + 1)
+    if (sscanf(at, "%lf", &value) == 1 && *at == '-') {
+      sum += value;
+      ++tokens;
+    }
+  size_t sentences, skipped, count;
+  double logprob, perplexity;
+  ASSERT_EQ(sscanf(output.out.c_str() + plain.size(),
+                   "%zu sentences, %zu skipped, %zu tokens, log p %lf, "
+                   "perplexity %lf",
+                   &sentences, &skipped, &count, &logprob, &perplexity),
+            5)
+      << output.out;
+  // An empty source, a sentence that fails and a target that does not exist.
+  EXPECT_EQ(sentences, 2u);
+  EXPECT_EQ(skipped, 3u);
+  EXPECT_EQ(tokens, 5u);
+  EXPECT_EQ(count, tokens);
+  EXPECT_NEAR(logprob, sum, 1e-5);
+  EXPECT_NEAR(perplexity, std::exp(-sum / 5), 1e-4);
+  output =
+      run("--json --summary --force " + targets.path, "a b\nc\n\nE a\nb\n");
+  EXPECT_NE(output.out.find("}\n{\"summary\": {\"sentences\": 2, \"skipped\": "
+                            "3, \"tokens\": 5, \"logprob\": -"),
+            std::string::npos)
+      << output.out;
+  // Batches change nothing, to the last digit.
+  EXPECT_EQ(run("--json --summary --window 1 --force " + targets.path,
+                "a b\nc\n\nE a\nb\n")
+                .out,
+            output.out);
+  expectError(run("--summary", "a\n"), 2,
+              "expected --force with --summary, but got none");
+}
+
+// What is printed token by token is what is printed at once.
+TEST_F(AttnRun, Streams) {
+  std::string lines = "a b\n\nc c\nE a\nb\n";
+  Output plain = run("", lines), output = run("--stream", lines);
+  EXPECT_EQ(plain.status, 1);
+  EXPECT_EQ(output.status, 1);
+  // The fourth line fails at its second token.
+  std::string wanted = plain.out;
+  size_t failed = wanted.find('\n', wanted.find("\n\n") + 2) + 1;
+  EXPECT_EQ(output.out.substr(0, failed), wanted.substr(0, failed));
+  EXPECT_EQ(countLines(output.out), 5u);
+  EXPECT_EQ(output.out.substr(output.out.rfind('\n', output.out.size() - 2)),
+            wanted.substr(wanted.rfind('\n', wanted.size() - 2)));
+  EXPECT_EQ(run("--stream --output-characters --sample --seed 3", "a b\n").out,
+            run("--output-characters --sample --seed 3", "a b\n").out);
+  output = run("--stream", manyLines(50), "> /dev/full");
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.err, "attn-run: error: expected writable standard output, "
+                        "but got 'No space left on device'\n");
+  for (const char *other : {"--json", "--nbest", "--beam"})
+    expectError(run("--stream --sample " + std::string(other) +
+                        (*(other + 2) == 'j' ? "" : " 2"),
+                    "a\n"),
+                2,
+                "expected --stream to have one result as it comes, but got " +
+                    std::string(other) + " as well");
+}
+
+// The small model leaves NaN on its padding, which is seen, and reads one
+// position after the other: by its place.
+TEST_F(AttnRun, Diagnoses) {
+  TemporaryFile picture("");
+  Output output =
+      run("--diagnose --align-svg " + picture.path, "a b c\n\nE a\nb a\n");
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(countLines(output.err), 1u);
+  for (const char *part : {"  reads padding: weight nan", "2 sentences, ",
+                           "reads padding          2 of 2 sentences (100.00 %)",
+                           "from their places: attention follows the places\n"})
+    EXPECT_NE(output.out.find(part), std::string::npos) << output.out;
+  std::string svg = readFile(picture.path);
+  EXPECT_NE(svg.find("<rect class=\"m\""), std::string::npos);
+  EXPECT_NE(svg.find("line 4: -"), std::string::npos);
+  Output json = run("--diagnose --json", "a b c\n\nE a\nb a\n");
+  EXPECT_EQ(countLines(json.out), 5u);
+  for (const char *part :
+       {"{\"text\": \"", "\"padding\": {\"weight\": null, ",
+        "{\"text\": \"\", \"diagnosis\": null}\n",
+        "{\"text\": \"\", \"diagnosis\": null, \"error\": \"expected finite",
+        "\n{\"summary\": {\"sentences\": 2, "})
+    EXPECT_NE(json.out.find(part), std::string::npos) << json.out;
+  EXPECT_EQ(run("--diagnose --window 1", "a b c\n\nE a\nb a\n").out,
+            output.out);
+  for (const char *other : {"--nbest 2 --beam 2", "--stream", "--align"})
+    EXPECT_EQ(run("--diagnose " + std::string(other), "a\n").status, 2);
+}
+
+TEST_F(AttnRun, Ensembles) {
+  std::vector<float> table(49);
+  for (int i = 0; i < 49; ++i)
+    table[i] = static_cast<float>(i * 29 % 31) / 9.5f;
+  TemporaryFile other(
+      makeSafetensors("{\"table\": {\"dtype\": \"F32\", \"shape\": [7, 7], "
+                      "\"data_offsets\": [0, 196]}}",
+                      floatBytes(table)));
+  std::string member = std::string(" --ensemble ") + ATTN_FAKE_LIBRARY;
+  std::string same = member + " --weights " + weights.path;
+  std::string second = member + " --weights " + other.path;
+  std::string lines = manyLines(20);
+  std::string plain = run("--beam 2 --nbest 2", lines).out;
+  EXPECT_EQ(run("--beam 2 --nbest 2" + same, lines).out.size(), plain.size());
+  std::string both = run("--beam 2 --nbest 2" + second, lines).out;
+  EXPECT_NE(both, plain);
+  EXPECT_EQ(
+      run("--beam 2 --nbest 2 --threads 2 --window 3" + second, lines).out,
+      both);
+  EXPECT_NE(
+      run("--beam 2 --nbest 2" + second + " --ensemble-weight 3", lines).out,
+      both);
+  // --weights before any --ensemble are the first library's.
+  EXPECT_EQ(runTool("--weights " + weights.path + " " + ATTN_FAKE_LIBRARY +
+                        " --beam 2 --nbest 2" + second,
+                    lines)
+                .out,
+            both);
+  expectError(run("--ensemble /no/such.so", "a\n"), 1,
+              "expected a readable file, but got 'No such file or directory': "
+              "/no/such.so");
+  expectError(run("--ensemble-weight 2" + second, "a\n"), 2,
+              "expected --ensemble before it and a number after "
+              "--ensemble-weight, but got '2'");
+  expectError(run(second + " --ensemble-weight 0", "a\n"), 2,
+              "expected a number greater than 0 after --ensemble-weight, but "
+              "got '0'");
+}
+
+TEST_F(AttnRun, Alternatives) {
+  TemporaryFile prefixes("A\nB D\n");
+  std::string options = "--alternatives --nbest 3 --prefix " + prefixes.path;
+  Output output = run(options, "a b\nc\n");
+  EXPECT_EQ(output.status, 0) << output.err;
+  ASSERT_EQ(countLines(output.out), 8u);
+  EXPECT_EQ(output.out.substr(0, 2), "A ");
+  EXPECT_EQ(run(options + " --window 1", "a b\nc\n").out, output.out);
+  EXPECT_EQ(run(options + " --beam 2 --threads 2", "a b\nc\n").status, 0);
+  expectError(run("--alternatives --force " + prefixes.path, "a\n"), 2,
+              "expected one of --force and --alternatives, but got both");
+}
+
 TEST_F(AttnRun, DrawsAlignments) {
   Output output = run("--align", "a b\n");
   EXPECT_EQ(output.status, 0);
@@ -193,16 +359,6 @@ TEST_F(AttnRun, BansAndPrefixes) {
             "'target', which has no unknown token, but got 'Z' as word 1\n");
 }
 
-std::string manyLines(int count) {
-  std::string lines;
-  for (int i = 0; i < count; ++i) {
-    for (int word = 0; word < 1 + i * 7 % 11; ++word)
-      lines += std::string(word ? " " : "") + "abc"[(i + word * i) % 3];
-    lines += "\n";
-  }
-  return lines;
-}
-
 // R13.
 TEST_F(AttnRun, WindowsChangeNothing) {
   std::string lines = manyLines(50);
@@ -210,7 +366,8 @@ TEST_F(AttnRun, WindowsChangeNothing) {
        {"--json --beam 3 --nbest 2",
         "--sample --nbest 3 --seed 7 --temperature 1.5 --top-k 5",
         "--preset marian --beam 4", "--preset fairseq", "--preset opennmt",
-        "--preset ctranslate2", "--preset hf --beam 3"}) {
+        "--preset ctranslate2", "--preset hf --beam 3",
+        "--alternatives --nbest 3 --beam 2"}) {
     Output output = run(options, lines);
     EXPECT_EQ(output.status, 0) << output.err;
     EXPECT_NE(output.out, "");
@@ -234,6 +391,8 @@ TEST_F(AttnRun, PresetsAreSetsOfOptions) {
       {"hf", "--normalize length --stop estimate"},
       {"marian", "--beam 12 --refill never --max-length-factor 3 "
                  "--max-length-offset 3 --ban-unknown"},
+      {"nematus", "--beam 5 --refill never --max-length-factor 0 "
+                  "--max-length-offset 200"},
       {"opennmt", "--beam 5 --stop top --refill next --max-length-factor 0 "
                   "--max-length-offset 250"}};
   std::string lines = manyLines(30);
@@ -370,9 +529,10 @@ TEST_F(AttnRun, WrongCommandLines) {
               "expected a beam of 1 with sampling, but got 2");
   expectError(run("--force x --prefix y", "a\n"), 2,
               "expected one of --force and --prefix, but got both");
-  expectError(run("--preset moses", "a\n"), 2,
-              "expected one of ctranslate2|fairseq|hf|marian|opennmt after "
-              "--preset, but got 'moses'");
+  expectError(
+      run("--preset moses", "a\n"), 2,
+      "expected one of ctranslate2|fairseq|hf|marian|nematus|opennmt after "
+      "--preset, but got 'moses'");
   expectError(run("--ban Z", "a\n"), 1,
               "banned sequence 1: expected words of vocabulary 'target', which "
               "has no unknown token, but got 'Z' as word 1");

@@ -273,6 +273,8 @@ TEST_F(CApi, WrongValuesOfOptions) {
   expectWrong(&O::refill, -1, "expected a known refill, but got -1");
   expectWrong(&O::patience, 0.,
               "expected a patience greater than 0, but got 0");
+  expectWrong(&O::alternatives, 2,
+              "expected alternatives to be 0 or 1, but got 2");
   expectWrong(&O::replace_unknown, 1,
               "expected a target vocabulary with an unknown token, but got "
               "'target', which has none");
@@ -285,6 +287,15 @@ TEST_F(CApi, WrongValuesOfOptions) {
   options.nbest = 100000;
   expectFailure(ATTN_ERROR_OPTION,
                 "expected 1 to 65536 samples, but got 100000");
+  options = attn_default_decode_options();
+  options.alternatives = 1;
+  options.beam = 4;
+  options.nbest = 16385;
+  expectFailure(ATTN_ERROR_OPTION, "expected 1 to 16384 alternatives with a "
+                                   "beam of 4, but got 16385");
+  options.beam = options.nbest = options.sampling = 1;
+  expectFailure(ATTN_ERROR_OPTION,
+                "expected one of alternatives and sampling, but got both");
   options = attn_default_decode_options();
   Words two({"A", "B"}), one({"A"}), wrong({"A", "A Bee"}), none({""});
   options.prefixes = &two.view;

@@ -122,6 +122,17 @@ TEST_F(DecodeMemory, ThePlanIsEnoughForEveryOption) {
   options.top_k = 4;
   expectFits(sentences.view, limits);
 
+  options.on_token = [](void *, const attn_token *) { return 0; };
+  expectFits(sentences.view, limits);
+  options.sampling = 0;
+  options.alternatives = 1;
+  expectFits(sentences.view, limits);
+  options.on_token = nullptr;
+  options.beam = 3;
+  options.want_alignment = 1;
+  options.coverage = 0.1;
+  expectFits(sentences.view, limits);
+
   options = attn_default_decode_options();
   options.beam = 3;
   options.no_repeat_ngram = 2;
@@ -138,6 +149,10 @@ TEST_F(DecodeMemory, ThePlanIsEnoughForEveryOption) {
   expectFits(sentences.view, limits);
   options.forced = nullptr;
   options.prefixes = &targets.view;
+  expectFits(sentences.view, limits);
+  options.nbest = 5;
+  options.alternatives = 1;
+  options.want_alignment = 1;
   expectFits(sentences.view, limits);
 }
 

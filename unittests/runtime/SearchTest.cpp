@@ -362,6 +362,73 @@ TEST(Search, OtherRulesOfStoppingReadLiterally) {
   EXPECT_EQ(std::unique(std::begin(steps), std::end(steps)), std::end(steps));
 }
 
+/// The classic search of Nematus, as its program has it: the beam shrinks by
+/// one for each hypothesis that ended, hypotheses compete by their sum of
+/// costs, and lengths (end tokens among them) matter in the end only.
+std::vector<std::pair<double, TokenIds>> nematusSearch(const TokenIds &source,
+                                                       size_t size, size_t k,
+                                                       size_t maxlen,
+                                                       double alpha) {
+  std::vector<std::pair<double, TokenIds>> sample, hypotheses = {{0, {}}};
+  for (size_t i = 0; i < maxlen && !hypotheses.empty() && sample.size() < k;
+       ++i) {
+    std::vector<std::pair<double, TokenIds>> candidates;
+    for (const auto &[cost, tokens] : hypotheses) {
+      std::vector<float> logits = randomLogits(source, tokens, size);
+      double sum = 0;
+      for (float logit : logits)
+        sum += std::exp(static_cast<double>(logit));
+      for (size_t word = 0; word < size; ++word) {
+        candidates.emplace_back(
+            cost - static_cast<double>(logits[word]) + std::log(sum), tokens);
+        candidates.back().second.push_back(static_cast<int32_t>(word));
+      }
+    }
+    std::sort(candidates.begin(), candidates.end());
+    candidates.resize(k - sample.size());
+    hypotheses.clear();
+    for (auto &candidate : candidates)
+      (candidate.second.back() == end ? sample : hypotheses)
+          .push_back(std::move(candidate));
+  }
+  sample.insert(sample.end(), hypotheses.begin(), hypotheses.end());
+  for (auto &[cost, tokens] : sample)
+    cost /= std::pow(static_cast<double>(tokens.size()), alpha);
+  std::sort(sample.begin(), sample.end());
+  return sample;
+}
+
+// R17: the options of --preset nematus, with and without normalisation.
+TEST(Search, ShrinkingBeamsAreThoseOfNematus) {
+  bool alphaMatters = false;
+  for (int32_t seed = 0; seed < 20; ++seed)
+    for (size_t beam : {2, 5}) {
+      std::vector<TokenIds> best;
+      for (double alpha : {0.0, 1.0}) {
+        TableBackend backend(
+            [](const TokenIds &source, const TokenIds &prefix) {
+              return randomLogits(source, prefix, 6);
+            });
+        SearchOptions options = beamOptions(beam, beam);
+        options.refill = Refill::Never;
+        options.scoring = {Scoring::Kind::Length, alpha};
+        SearchSentence sentence;
+        sentence.source = {seed};
+        sentence.maxLength = 7;
+        auto found = searchAll(backend, 6, {sentence}, options)[0].hypotheses;
+        auto expected = nematusSearch({seed}, 6, beam, 7, alpha);
+        ASSERT_EQ(found.size(), expected.size());
+        for (size_t i = 0; i < found.size(); ++i) {
+          EXPECT_EQ(found[i].tokens, expected[i].second);
+          EXPECT_NEAR(found[i].score, -expected[i].first, 1e-9);
+        }
+        best.push_back(found[0].tokens);
+      }
+      alphaMatters |= best[0] != best[1];
+    }
+  EXPECT_TRUE(alphaMatters);
+}
+
 TEST(Search, NbestNeverChangesTheBest) {
   TableBackend backend([](const TokenIds &source, const TokenIds &prefix) {
     return randomLogits(source, prefix, 24);

@@ -22,7 +22,8 @@
 using attn::test::TemporaryFile;
 
 extern "C" void attn_c_defaults(attn_open_options *, attn_decode_options *,
-                                attn_encode_options *, attn_limits *);
+                                attn_encode_options *, attn_limits *,
+                                attn_member *);
 
 namespace {
 
@@ -111,6 +112,44 @@ TEST(Wrapper, Decodes) {
   if (results[0].best().finished())
     EXPECT_EQ(model.score({{"a", "b", "c"}}, {target})[0].best().logprob(),
               results[0].best().logprob());
+}
+
+TEST(Wrapper, Streams) {
+  attn::Model model = openFake();
+  std::string told;
+  auto tell = [&](const attn::Token &token) {
+    if (token.id != model.targetVocabulary().end())
+      told += (token.position ? " " : "") + std::string(token.text);
+    return true;
+  };
+  attn::Results results = model.stream({{"a", "b", "c"}}, tell);
+  EXPECT_EQ(told, results[0].best().text());
+  // It may stop a hypothesis, or throw.
+  results = model.stream({{"a", "b", "c"}},
+                         [](const attn::Token &) { return false; });
+  EXPECT_EQ(results[0].best().wordLogprobs().size(), 1u);
+  size_t calls = 0;
+  auto fail = [&](const attn::Token &) -> bool {
+    ++calls;
+    throw std::runtime_error("mine");
+  };
+  EXPECT_THROW(model.stream({{"a"}, {"b"}, {"c"}}, fail, {.batch_size = 1}),
+               std::runtime_error);
+  EXPECT_EQ(calls, 1u);
+  std::string message;
+  EXPECT_EQ(
+      statusOf([&] { model.stream({{"a"}}, tell, {.beam = 2}); }, &message),
+      ATTN_ERROR_OPTION);
+}
+
+TEST(Wrapper, Ensembles) {
+  attn::Model model = openFake(), other = openFake();
+  attn::Member member = other.member(2);
+  attn::Results alone = model.decode({{"a", "b"}});
+  attn::Results both =
+      model.decode({{"a", "b"}}, {.ensemble = &member, .ensemble_size = 1});
+  EXPECT_EQ(both[0].best().text(), alone[0].best().text());
+  EXPECT_NEAR(both[0].best().score(), alone[0].best().score(), 1e-5);
 }
 
 /// Greedy decoding, one's own.
@@ -211,15 +250,18 @@ TEST(Wrapper, DefaultsAreThoseOfC) {
   attn_decode_options decode;
   attn_encode_options encode;
   attn_limits limits;
+  attn_member member;
+  memset(static_cast<void *>(&member), 0, sizeof(member));
   memset(static_cast<void *>(&open), 0, sizeof(open));
   memset(static_cast<void *>(&decode), 0, sizeof(decode));
   memset(static_cast<void *>(&encode), 0, sizeof(encode));
   memset(static_cast<void *>(&limits), 0, sizeof(limits));
-  attn_c_defaults(&open, &decode, &encode, &limits);
+  attn_c_defaults(&open, &decode, &encode, &limits, &member);
   EXPECT_EQ(bytesOf(attn_open_options()), bytesOf(open));
   EXPECT_EQ(bytesOf(attn_decode_options()), bytesOf(decode));
   EXPECT_EQ(bytesOf(attn_encode_options()), bytesOf(encode));
   EXPECT_EQ(bytesOf(attn_limits()), bytesOf(limits));
+  EXPECT_EQ(bytesOf(attn_member()), bytesOf(member));
 }
 
 } // namespace

@@ -19,12 +19,15 @@ int attn_header_is_c(void) {
 
 /// The defaults as C has them.
 void attn_c_defaults(attn_open_options *open, attn_decode_options *decode,
-                     attn_encode_options *encode, attn_limits *limits);
+                     attn_encode_options *encode, attn_limits *limits,
+                     attn_member *member);
 
 void attn_c_defaults(attn_open_options *open, attn_decode_options *decode,
-                     attn_encode_options *encode, attn_limits *limits) {
+                     attn_encode_options *encode, attn_limits *limits,
+                     attn_member *member) {
   *open = attn_default_open_options();
   *decode = attn_default_decode_options();
   *encode = attn_default_encode_options();
   *limits = attn_default_limits();
+  *member = attn_default_member();
 }

@@ -270,14 +270,63 @@ typedef void (*attn_parallel_function)(void *context, size_t count,
 /** Tells whether to give up: 0 or not. Must not throw or jump. */
 typedef int (*attn_cancelled_function)(void *context);
 
+/** A token that was just emitted. Lives as long as the call that it is handed
+ * to. */
+typedef struct attn_token {
+  size_t struct_size;
+  /** The place of the sentence in the call. */
+  size_t sentence;
+  /** The number of the sample or of the alternative, which is its place in the
+   * result; else 0. */
+  size_t hypothesis;
+  /** The place of the token in the hypothesis. */
+  size_t position;
+  int32_t id;
+  /** As in attn_hypothesis::tokens; of the end token, too. */
+  const char *text;
+  double logprob;
+  /** 1: the last token of the hypothesis, which is the end token or the last
+   * that the maximum length permits. */
+  int last;
+} attn_token;
+
+/** Is told each token. Answers 0, or other than 0 to end the hypothesis with
+ * this token, as it is. Must not throw or jump. */
+typedef int (*attn_token_function)(void *context, const attn_token *token);
+
+struct attn_api;
+
+/** Another model that decodes together with one. */
+typedef struct attn_member {
+  /** sizeof(attn_member). */
+  size_t struct_size ATTN_DEFAULT(sizeof(attn_member));
+  /** The table of its library. */
+  const struct attn_api *api ATTN_DEFAULT(NULL);
+  /** Open, and not closed before the call has returned. */
+  const attn_model *model ATTN_DEFAULT(NULL);
+  /** How much it counts; the model that is asked to decode counts 1. Greater
+   * than 0, default 1. */
+  double weight ATTN_DEFAULT(1.0);
+} attn_member;
+
+static inline attn_member attn_default_member(void) {
+  attn_member member;
+  memset(&member, 0, sizeof(member)); /* padding, too */
+  member.struct_size = sizeof(attn_member);
+  member.api = NULL;
+  member.model = NULL;
+  member.weight = 1.0;
+  return member;
+}
+
 /** How to decode. The defaults are those of `attn_default_decode_options`. */
 typedef struct attn_decode_options {
   /** sizeof(attn_decode_options). */
   size_t struct_size ATTN_DEFAULT(sizeof(attn_decode_options));
   /** Width of the beam, 1 to 65536. Default 1: greedy decoding. */
   size_t beam ATTN_DEFAULT(1);
-  /** Hypotheses to return for each sentence, 1 to `beam` (see also `sampling`).
-   * Default 1. Fewer come back where fewer exist. */
+  /** Hypotheses to return for each sentence, 1 to `beam` (see also `sampling`
+   * and `alternatives`). Default 1. Fewer come back where fewer exist. */
   size_t nbest ATTN_DEFAULT(1);
   /** Default ATTN_NORMALIZE_NONE. */
   attn_normalization normalization ATTN_DEFAULT(ATTN_NORMALIZE_NONE);
@@ -395,6 +444,34 @@ typedef struct attn_decode_options {
    * is allocated by need. */
   void *buffer ATTN_DEFAULT(NULL);
   size_t buffer_size ATTN_DEFAULT(0);
+  /** 1: the `nbest` most likely tokens behind the prefix (of a result without
+   * one: the first tokens) each begin a hypothesis, which is continued by a
+   * search of its own: greedily, or with the beam. They come back by the
+   * probability of that token, so that `nbest` does not change the first ones,
+   * and fewer where fewer tokens are possible. Each is what a prefix longer by
+   * its token would yield. beam * nbest is at most 65536. Not with `sampling`;
+   * not used with `forced`. Default 0. */
+  int alternatives ATTN_DEFAULT(0);
+  /** Is told each token while sentences are decoded; `beam` must be 1. The
+   * tokens of a hypothesis come in their order, each once; those of different
+   * hypotheses come in any order. Samples and alternatives share the tokens of
+   * a prefix, which come once, for hypothesis 0. The thread that decodes a
+   * sentence tells its tokens: with `threads`, several may at once. A sentence
+   * that fails in the end may have told tokens. Null (the default): nobody is
+   * told. */
+  attn_token_function on_token ATTN_DEFAULT(NULL);
+  /** Handed to `on_token`. */
+  void *on_token_context ATTN_DEFAULT(NULL);
+  /** [ensemble_size] Models that decode together with this one: the
+   * log-probability of a token is, before bans and the like,
+   *   m(token) - log(sum over all tokens of exp(m)),
+   *   m = (log p + sum of weight[i] * log p[i]) / (1 + sum of weight[i]).
+   * Target vocabularies must be equal, and so must source vocabularies; a
+   * member may be without an encoder (a language model). Alignments are this
+   * model's. Members work through their tables, on the heap: an error with
+   * `buffer`. Null and 0 (the defaults): this model alone. */
+  const attn_member *ensemble ATTN_DEFAULT(NULL);
+  size_t ensemble_size ATTN_DEFAULT(0);
 } attn_decode_options;
 
 /** What calls of `decode` will be given at most, see `memory_plan`. */
@@ -461,6 +538,11 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.cancelled_context = NULL;
   options.buffer = NULL;
   options.buffer_size = 0;
+  options.alternatives = 0;
+  options.on_token = NULL;
+  options.on_token_context = NULL;
+  options.ensemble = NULL;
+  options.ensemble_size = 0;
   return options;
 }
 
@@ -481,8 +563,8 @@ typedef struct attn_hypothesis {
   /** `logprob`, normalised as the options say, and the coverage penalty;
    * hypotheses of a search are ordered by it. */
   double score;
-  /** 1: ended with the end token; 0: cut at the maximum length, or where
-   * nothing was left to emit. */
+  /** 1: ended with the end token; 0: cut at the maximum length, where nothing
+   * was left to emit, or where `on_token` said so. */
   int finished;
   /** Memory positions: the columns of `alignment`; 0 if it was not asked for.*/
   size_t memory_positions;

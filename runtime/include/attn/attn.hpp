@@ -30,10 +30,13 @@
 
 #include "attn/attn.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,6 +51,8 @@ using DecodeOptions = attn_decode_options;
 using EncodeOptions = attn_encode_options;
 using Limits = attn_limits;
 using ModelInfo = attn_model_info;
+using Token = attn_token;
+using Member = attn_member;
 
 /// Token ids of a sentence.
 using Ids = std::vector<std::int32_t>;
@@ -142,6 +147,52 @@ private:
   std::vector<const char *const *> tokens;
   std::vector<const std::int32_t *> ids;
   attn_sentences sentence;
+};
+
+/// Hands tokens to a function that may throw.
+template <typename Told> class TokenCall {
+public:
+  TokenCall(Told &told, DecodeOptions &options)
+      : told(told), cancelled(options.cancelled),
+        cancelledContext(options.cancelled_context) {
+    options.on_token = [](void *self, const attn_token *token) {
+      return static_cast<TokenCall *>(self)->tell(*token);
+    };
+    options.cancelled = [](void *self) {
+      return static_cast<TokenCall *>(self)->isCancelled();
+    };
+    options.on_token_context = options.cancelled_context = this;
+  }
+  TokenCall(const TokenCall &) = delete;
+  TokenCall &operator=(const TokenCall &) = delete;
+
+  /// Throws what the function has thrown.
+  void check() const {
+    if (thrown)
+      std::rethrow_exception(thrown);
+  }
+
+private:
+  int tell(const attn_token &token) noexcept {
+    try {
+      return !failed && told(token) ? 0 : 1;
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!failed.exchange(true))
+        thrown = std::current_exception();
+      return 1;
+    }
+  }
+  int isCancelled() const {
+    return failed || (cancelled && cancelled(cancelledContext));
+  }
+
+  Told &told;
+  attn_cancelled_function cancelled;
+  void *cancelledContext;
+  std::mutex mutex;
+  std::atomic<bool> failed{false};
+  std::exception_ptr thrown;
 };
 
 /// Visits what `parent[i]` answers, for each i below `parent.size()`.
@@ -423,6 +474,23 @@ public:
                     const DecodeOptions &options = {}) const {
     return run(detail::Sentences(sentences), options);
   }
+  /// Decodes sentences, and calls `told` with each Token as it is emitted; it
+  /// answers whether the hypothesis goes on. See attn_decode_options::on_token
+  /// for the order, and for the threads that may call it at once. What it
+  /// throws ends the call and is thrown from here.
+  template <typename Told>
+  Results stream(const std::vector<Words> &sentences, Told told,
+                 DecodeOptions options = {}) const {
+    detail::TokenCall<Told> call(told, options);
+    try {
+      Results results = decode(sentences, options);
+      call.check();
+      return results;
+    } catch (const Error &) {
+      call.check();
+      throw;
+    }
+  }
   /// What the model says about given targets: forced decoding.
   Results score(const std::vector<Words> &sentences,
                 const std::vector<Words> &targets,
@@ -454,6 +522,15 @@ public:
     detail::ErrorGuard error(*api);
     return error.check(api->encode_memory(model.get(), sentences, sourceLength,
                                           rows, steps, error));
+  }
+
+  /// This model as one of DecodeOptions::ensemble; lives longer than the call.
+  Member member(double weight = 1) const {
+    Member result;
+    result.api = api;
+    result.model = model.get();
+    result.weight = weight;
+    return result;
   }
 
   const attn_model *raw() const { return model.get(); }

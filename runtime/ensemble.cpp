@@ -1,0 +1,209 @@
+//===- ensemble.cpp - several models as one -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/ensemble.h"
+#include "runtime/distribution.h"
+#include "runtime/model.h"
+#include "runtime/text.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace attn {
+
+/// Whether tokens have the same numbers in both; if not, a message.
+static bool checkVocabulary(const Vocabulary &mine,
+                            const attn_vocabulary &other, const char *what,
+                            std::string &error) {
+  auto fail = [&](const std::string &expected, const std::string &found) {
+    error = "expected " + expected + " in the " + what +
+            " vocabularies of an ensemble, but got " + found;
+    return false;
+  };
+  size_t size = static_cast<size_t>(mine.size());
+  if (other.size != size)
+    return fail(std::to_string(size) + " tokens", std::to_string(other.size));
+  for (size_t i = 0; i < size; ++i)
+    if (mine.tokens()[i] != other.tokens[i])
+      return fail(quote(mine.tokens()[i]) + " as token " + std::to_string(i),
+                  quote(other.tokens[i]));
+  if (mine.marks().end != other.end)
+    return fail("the same end token", std::to_string(mine.marks().end) +
+                                          " and " + std::to_string(other.end));
+  return true;
+}
+
+bool checkMember(const Model &model, const attn_member &member,
+                 std::string &error) {
+  constexpr size_t needed =
+      offsetof(attn_api, log_sum_exp) + sizeof(attn_api::log_sum_exp);
+  if (!member.api || !member.model) {
+    error = "expected a table and a model, but got null";
+    return false;
+  }
+  const attn_api &api = *member.api;
+  if (api.version != ATTN_API_VERSION || api.struct_size < needed) {
+    error =
+        "expected a library with version " + std::to_string(ATTN_API_VERSION) +
+        " of the interface, but got version " + std::to_string(api.version) +
+        ", whose table has " + std::to_string(api.struct_size) + " bytes";
+    return false;
+  }
+  if (!(member.weight > 0) || std::isinf(member.weight)) {
+    error = "expected a weight greater than 0, but got " +
+            formatNumber(member.weight);
+    return false;
+  }
+  const attn_model_info &info = *api.info(member.model);
+  auto vocabulary = [&](int32_t number) -> const attn_vocabulary & {
+    return *api.vocabulary(member.model, static_cast<size_t>(number));
+  };
+  if (info.has_encoder && !model.hasEncoder()) {
+    error = "expected a model without an encoder, like " +
+            quote(model.description().model) + ", but got " + quote(info.name);
+    return false;
+  }
+  return checkVocabulary(model.description().targetVocabulary(),
+                         vocabulary(info.target_vocabulary), "target", error) &&
+         (!info.has_encoder ||
+          checkVocabulary(*model.sourceVocabulary(),
+                          vocabulary(info.source_vocabulary), "source", error));
+}
+
+namespace {
+
+class EnsembleDecoding final : public Decoding {
+public:
+  EnsembleDecoding(std::span<const attn_member> members, size_t vocabularySize)
+      : members(members), vocabularySize(vocabularySize) {}
+  ~EnsembleDecoding() override {
+    for (size_t i = 0; i < others.size(); ++i)
+      members[i].api->free_decoding(others[i]);
+  }
+
+  bool begin(DecodingPtr decoding, std::span<const TokenSpan> sentences,
+             size_t withoutEnd, size_t rows, std::string &error);
+  bool step(const StepRequest &request, StepResult &result,
+            std::string &error) override;
+  int64_t memoryLength(int64_t sentence) const override {
+    return own->memoryLength(sentence);
+  }
+
+private:
+  /// Takes over what a member has failed with; false.
+  bool fail(size_t member, attn_error &from, std::string &error) const {
+    error = "member " + std::to_string(member + 1) +
+            " of the ensemble: " + (from.message ? from.message : "");
+    members[member].api->clear_error(&from);
+    return false;
+  }
+
+  std::span<const attn_member> members;
+  size_t vocabularySize;
+  DecodingPtr own;
+  std::vector<attn_decoding *> others;
+  bool started = false;
+  std::vector<float> logits; ///< [rows, vocabulary]
+};
+
+bool EnsembleDecoding::begin(DecodingPtr decoding,
+                             std::span<const TokenSpan> sentences,
+                             size_t withoutEnd, size_t rows,
+                             std::string &error) {
+  own = std::move(decoding);
+  std::vector<size_t> lengths, none(sentences.size());
+  std::vector<const int32_t *> ids;
+  for (TokenSpan sentence : sentences) {
+    lengths.push_back(sentence.size() - withoutEnd);
+    ids.push_back(sentence.data());
+  }
+  attn_encode_options options = attn_default_encode_options();
+  options.rows = rows;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const attn_api &api = *members[i].api;
+    // A model that only generates says the same whatever the source.
+    bool reads = api.info(members[i].model)->has_encoder;
+    attn_sentences some = {sizeof(some), sentences.size(),
+                           reads ? lengths.data() : none.data(), nullptr,
+                           ids.data()};
+    attn_error problem = ATTN_ERROR_INIT;
+    attn_decoding *other =
+        api.encode(members[i].model, &some, &options, &problem);
+    if (!other)
+      return fail(i, problem, error);
+    others.push_back(other);
+  }
+  return true;
+}
+
+bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
+                            std::string &error) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  if (!own->step(request, result, error))
+    return false;
+  size_t rows = static_cast<size_t>(request.rows);
+  attn_step_request asked = {sizeof(asked), rows, request.parents,
+                             started ? request.tokens : nullptr};
+  started = true;
+  std::vector<double> sums(rows * vocabularySize);
+  double total = 0;
+  auto add = [&](const float *from, double weight, auto logSumExpOf) {
+    for (size_t row = 0; row < rows; ++row) {
+      const float *some = from + row * vocabularySize;
+      double logSum = logSumExpOf(some);
+      double *to = sums.data() + row * vocabularySize;
+      // Of nothing but impossible tokens, each has probability 0.
+      for (size_t i = 0; i < vocabularySize; ++i)
+        to[i] += some[i] == -infinity
+                     ? static_cast<double>(-infinity)
+                     : weight * (static_cast<double>(some[i]) - logSum);
+    }
+    total += weight;
+  };
+  add(result.logits, 1, [&](const float *some) {
+    return logSumExp(some, static_cast<int64_t>(vocabularySize));
+  });
+  for (size_t i = 0; i < members.size(); ++i) {
+    const attn_api &api = *members[i].api;
+    attn_error problem = ATTN_ERROR_INIT;
+    const attn_step_result *answer = api.step(others[i], &asked, &problem);
+    if (!answer)
+      return fail(i, problem, error);
+    add(answer->logits, members[i].weight, [&](const float *some) {
+      return api.log_sum_exp(some, vocabularySize);
+    });
+  }
+  logits.resize(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i)
+    logits[i] = static_cast<float>(sums[i] / total);
+  result.logits = logits.data();
+  return true;
+}
+
+} // namespace
+
+DecodingPtr EnsembleBackend::encode(std::span<const TokenSpan> sentences,
+                                    int64_t rows, int64_t steps, Arena &memory,
+                                    std::string &error) {
+  DecodingPtr own =
+      model.decoder().encode(sentences, rows, steps, memory, error);
+  if (!own)
+    return nullptr;
+  auto decoding = std::make_unique<EnsembleDecoding>(
+      members,
+      static_cast<size_t>(model.description().targetVocabulary().size()));
+  if (!decoding->begin(std::move(own), sentences, model.sourceEnd() >= 0,
+                       static_cast<size_t>(rows), error))
+    return nullptr;
+  return decoding;
+}
+
+} // namespace attn
