@@ -294,6 +294,9 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
   if (!(given.top_p > 0 && given.top_p <= 1))
     return fail("a top_p greater than 0 and at most 1",
                 formatNumber(given.top_p));
+  if (!(given.epsilon >= 0 && given.epsilon < 1))
+    return fail("an epsilon of at least 0 and less than 1",
+                formatNumber(given.epsilon));
   if (given.batch_size < 1)
     return fail("a batch_size of at least 1", std::to_string(given.batch_size));
   if (given.threads < 1 || given.threads > Workers::most)
@@ -335,9 +338,12 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
   search.constraints.noRepeatNgram = given.no_repeat_ngram;
   search.constraints.repetitionPenalty = given.repetition_penalty;
   search.sampling = {
-      given.sampling == 1, given.temperature,
+      given.sampling == 1,
+      given.temperature,
       static_cast<int64_t>(std::min<size_t>(given.top_k, INT32_MAX)),
-      given.top_p, given.seed};
+      given.top_p,
+      given.seed,
+      given.epsilon};
   search.alternatives = given.alternatives;
   search.stop = static_cast<StopRule>(given.stop);
   search.patience = given.patience;

@@ -62,11 +62,34 @@ bool Sampler::prepare(const Sampling &sampling, const float *logits,
     tokens.push_back(token);
     cumulative.push_back(sum);
   };
+  auto total = [&] {
+    double all = 0;
+    for (int64_t i = 0; i < size; ++i)
+      all += weight(i);
+    return all;
+  };
+  auto dropUnlikely = [&] {
+    if (sampling.epsilon <= 0)
+      return true;
+    // The most likely have weight 1.
+    double least = std::min(sampling.epsilon * total(), 1.0);
+    size_t kept = 0;
+    sum = 0;
+    for (int32_t token : tokens)
+      if (weight(token) >= least) {
+        sum += weight(token);
+        tokens[kept] = token;
+        cumulative[kept++] = sum;
+      }
+    tokens.resize(kept);
+    cumulative.resize(kept);
+    return true;
+  };
   bool allTokens = sampling.topK <= 0 || sampling.topK >= size;
   if (allTokens && sampling.topP >= 1) {
     for (int64_t i = 0; i < size; ++i)
       add(static_cast<int32_t>(i));
-    return true;
+    return dropUnlikely();
   }
 
   // The most likely on top, the lower id on ties.
@@ -83,13 +106,11 @@ bool Sampler::prepare(const Sampling &sampling, const float *logits,
     heap.pop_back();
   };
   if (allTokens) {
-    double total = 0;
-    for (int64_t i = 0; i < size; ++i)
-      total += weight(i);
+    double enough = sampling.topP * total();
     do
       addBest();
-    while (sum < sampling.topP * total && !heap.empty());
-    return true;
+    while (sum < enough && !heap.empty());
+    return dropUnlikely();
   }
   for (int64_t i = 0; i < sampling.topK; ++i)
     addBest();
@@ -97,7 +118,7 @@ bool Sampler::prepare(const Sampling &sampling, const float *logits,
                                   sampling.topP * sum);
   cumulative.erase(reached + 1, cumulative.end());
   tokens.resize(cumulative.size());
-  return true;
+  return dropUnlikely();
 }
 
 int32_t Sampler::draw(double uniform) const {

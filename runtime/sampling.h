@@ -36,6 +36,9 @@ struct Sampling {
   /// remain: a token for which the ones before it have less. In (0, 1].
   double topP = 1;
   uint64_t seed = 0;
+  /// Of those, the ones whose probability among all tokens is at least
+  /// `epsilon` remain; the most likely always do. In [0, 1).
+  double epsilon = 0;
 };
 
 /// Draws tokens. Reused from row to row, it allocates nothing.

@@ -224,6 +224,15 @@ static void addSamplingOptions(OptionParser &parser, DecodeSettings &settings) {
               "draw from the fewest tokens that have probability\nP together",
               "a number greater than 0 and at most 1", 1, &given,
               options.top_p);
+  parser.addOption("epsilon", "E",
+                   "draw from tokens of probability E at least, and\nthe most "
+                   "likely",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "a number of at least 0 and less than 1";
+                     given = "--epsilon";
+                     return readNumber(value, 0, options.epsilon) &&
+                            options.epsilon < 1;
+                   });
   parser.addOption("seed", "N", "of the random numbers (default 0)",
                    [&](const std::string &value, std::string &expected) {
                      expected = "an integer of at least 0";

@@ -364,7 +364,7 @@ TEST_F(AttnRun, WindowsChangeNothing) {
   std::string lines = manyLines(50);
   for (const char *options :
        {"--json --beam 3 --nbest 2",
-        "--sample --nbest 3 --seed 7 --temperature 1.5 --top-k 5",
+        "--sample --nbest 3 --seed 7 --temperature 1.5 --top-k 5 --epsilon .1",
         "--preset marian --beam 4", "--preset fairseq", "--preset opennmt",
         "--preset ctranslate2", "--preset hf --beam 3",
         "--alternatives --nbest 3 --beam 2"}) {
@@ -523,6 +523,9 @@ TEST_F(AttnRun, WrongCommandLines) {
   expectError(run("--top-p 1.5 --sample", "a\n"), 2,
               "expected a number greater than 0 and at most 1 after --top-p, "
               "but got '1.5'");
+  expectError(run("--epsilon 1 --sample", "a\n"), 2,
+              "expected a number of at least 0 and less than 1 after "
+              "--epsilon, but got '1'");
   expectError(run("--temperature 2", "a\n"), 2,
               "expected --sample with --temperature, but got none");
   expectError(run("--sample --beam 2", "a\n"), 1,

@@ -263,6 +263,10 @@ TEST_F(CApi, WrongValuesOfOptions) {
               "expected a top_p greater than 0 and at most 1, but got 0");
   expectWrong(&O::top_p, 1.1,
               "expected a top_p greater than 0 and at most 1, but got 1.1");
+  expectWrong(&O::epsilon, 1.,
+              "expected an epsilon of at least 0 and less than 1, but got 1");
+  expectWrong(&O::epsilon, double(NAN),
+              "expected an epsilon of at least 0 and less than 1, but got nan");
   expectWrong(&O::alignment_head, 1,
               "expected an alignment_head of 0 to 0, ATTN_HEADS_AVERAGE or "
               "ATTN_HEADS_ALL, but got 1");

@@ -117,6 +117,28 @@ TEST(Sampler, TopP) {
   expectShares(sampling(.5, 0, .5), logits, {0, 1, 0, 0});
 }
 
+TEST(Sampler, Epsilon) {
+  std::vector<float> logits = {logOf(.2), logOf(.4), logOf(.1), logOf(.3)};
+  auto with = [](double epsilon, double temperature = 1, int64_t topK = 0,
+                 double topP = 1) {
+    Sampling result = sampling(temperature, topK, topP);
+    result.epsilon = epsilon;
+    return result;
+  };
+  expectShares(with(.05), logits, {.2, .4, .1, .3});
+  expectShares(with(.15), logits, {2. / 9, 4. / 9, 0, 3. / 9});
+  expectShares(with(.25), logits, {0, 4. / 7, 0, 3. / 7});
+  // The most likely always remains.
+  expectShares(with(.9), logits, {0, 1, 0, 0});
+  // Of all tokens, not of what top-k and top-p leave: .2 is less than .25, but
+  // 2/9 of them would be, too; at T = 1/2, 4 / 30 and 9 / 30 are.
+  expectShares(with(.25, 1, 3), logits, {0, 4. / 7, 0, 3. / 7});
+  expectShares(with(.25, 1, 0, .85), logits, {0, 4. / 7, 0, 3. / 7});
+  expectShares(with(.25, .5), logits, {0, 16. / 25, 0, 9. / 25});
+  expectShares(with(.31, .5), logits, {0, 1, 0, 0});
+  expectShares(with(.05, 1, 2), logits, {0, 4. / 7, 0, 3. / 7});
+}
+
 TEST(Sampler, NothingToDraw) {
   const float none[] = {-infinity, -infinity};
   Sampler sampler;

@@ -472,6 +472,11 @@ typedef struct attn_decode_options {
    * `buffer`. Null and 0 (the defaults): this model alone. */
   const attn_member *ensemble ATTN_DEFAULT(NULL);
   size_t ensemble_size ATTN_DEFAULT(0);
+  /** Of the tokens that top_k and top_p leave, draw from those whose
+   * probability among all tokens, at the temperature, is at least epsilon; the
+   * most likely can always be drawn (Hewitt et al., "Truncation sampling as
+   * language model desmoothing", 2022). At least 0, less than 1; default 0. */
+  double epsilon ATTN_DEFAULT(0.0);
 } attn_decode_options;
 
 /** What calls of `decode` will be given at most, see `memory_plan`. */
@@ -543,6 +548,7 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.on_token_context = NULL;
   options.ensemble = NULL;
   options.ensemble_size = 0;
+  options.epsilon = 0.0;
   return options;
 }
 
@@ -657,8 +663,8 @@ typedef struct attn_step_result {
   /** Heads of the alignment. */
   size_t heads;
   /** [rows, memory_positions, heads] Weights of the alignment for this token.
-   * What lies beyond a sentence's own positions means nothing. Null where the
-   * model has no alignment. */
+   * Beyond a sentence's own positions a read has weight 0, but nothing relies
+   * on it. Null where the model has no alignment. */
   const float *weights;
   /** [sentences] The memory positions of each sentence. */
   const size_t *memory_lengths;
