@@ -6,14 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/ensemble.h"
-#include "runtime/distribution.h"
 #include "runtime/model.h"
 #include "runtime/text.h"
 
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -44,7 +42,7 @@ static bool checkVocabulary(const Vocabulary &mine,
 bool checkMember(const Model &model, const attn_member &member,
                  std::string &error) {
   constexpr size_t needed =
-      offsetof(attn_api, log_sum_exp) + sizeof(attn_api::log_sum_exp);
+      offsetof(attn_api, free_decoding) + sizeof(attn_api::free_decoding);
   if (!member.api || !member.model) {
     error = "expected a table and a model, but got null";
     return false;
@@ -146,40 +144,26 @@ bool EnsembleDecoding::begin(DecodingPtr decoding,
 
 bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
                             std::string &error) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   if (!own->step(request, result, error))
     return false;
   size_t rows = static_cast<size_t>(request.rows);
   attn_step_request asked = {sizeof(asked), rows, request.parents,
                              started ? request.tokens : nullptr};
   started = true;
-  std::vector<double> sums(rows * vocabularySize);
-  double total = 0;
-  auto add = [&](const float *from, double weight, auto logSumExpOf) {
-    for (size_t row = 0; row < rows; ++row) {
-      const float *some = from + row * vocabularySize;
-      double logSum = logSumExpOf(some);
-      double *to = sums.data() + row * vocabularySize;
-      // Of nothing but impossible tokens, each has probability 0.
-      for (size_t i = 0; i < vocabularySize; ++i)
-        to[i] += some[i] == -infinity
-                     ? static_cast<double>(-infinity)
-                     : weight * (static_cast<double>(some[i]) - logSum);
-    }
-    total += weight;
-  };
-  add(result.logits, 1, [&](const float *some) {
-    return logSumExp(some, static_cast<int64_t>(vocabularySize));
-  });
+  // The search normalises: what each model's logits are more than its
+  // log-probabilities then cancels out. So a model with itself is the model.
+  std::vector<double> sums(result.logits,
+                           result.logits + rows * vocabularySize);
+  double total = 1;
   for (size_t i = 0; i < members.size(); ++i) {
-    const attn_api &api = *members[i].api;
     attn_error problem = ATTN_ERROR_INIT;
-    const attn_step_result *answer = api.step(others[i], &asked, &problem);
+    const attn_step_result *answer =
+        members[i].api->step(others[i], &asked, &problem);
     if (!answer)
       return fail(i, problem, error);
-    add(answer->logits, members[i].weight, [&](const float *some) {
-      return api.log_sum_exp(some, vocabularySize);
-    });
+    for (size_t j = 0; j < sums.size(); ++j)
+      sums[j] += members[i].weight * static_cast<double>(answer->logits[j]);
+    total += members[i].weight;
   }
   logits.resize(sums.size());
   for (size_t i = 0; i < sums.size(); ++i)

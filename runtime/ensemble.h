@@ -27,9 +27,9 @@ class Model;
 bool checkMember(const Model &model, const attn_member &member,
                  std::string &error);
 
-/// Answers with the mean of log-probabilities, weighted: the model's own counts
-/// 1. Whatever else there is, the alignment and the lengths of memory, is the
-/// model's.
+/// Answers with the mean of logits, weighted: the model's own count 1.
+/// Normalised, it is the mean of log-probabilities, normalised again. Whatever
+/// else there is, the alignment and the lengths of memory, is the model's.
 class EnsembleBackend final : public Backend {
 public:
   /// Of members that were checked.
