@@ -27,6 +27,8 @@ const char decodeDetails[] =
     "end;\n"
     "                        with --summary, one more line in the end: the "
     "totals\n"
+    "  --diagnose            the text, what is remarkable, and in the end the "
+    "totals\n"
     "  --json                {\"hypotheses\": [{\"text\": ..., \"tokens\": "
     "[...],\n"
     "                        \"score\": ..., \"logprob\": ..., "
