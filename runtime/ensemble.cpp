@@ -84,7 +84,7 @@ public:
       : members(members), vocabularySize(vocabularySize) {}
   ~EnsembleDecoding() override {
     for (size_t i = 0; i < others.size(); ++i)
-      members[i].api->free_decoding(others[i]);
+      members[i].api->free_decoding(others[i].decoding);
   }
 
   bool begin(DecodingPtr decoding, std::span<const TokenSpan> sentences,
@@ -107,7 +107,11 @@ private:
   std::span<const attn_member> members;
   size_t vocabularySize;
   DecodingPtr own;
-  std::vector<attn_decoding *> others;
+  struct Other {
+    attn_decoding *decoding = nullptr;
+    const float *logits = nullptr; ///< Of the last step.
+  };
+  std::vector<Other> others; ///< Of each member.
   bool started = false;
   std::vector<float> logits; ///< [rows, vocabulary]
 };
@@ -117,11 +121,12 @@ bool EnsembleDecoding::begin(DecodingPtr decoding,
                              size_t withoutEnd, size_t rows,
                              std::string &error) {
   own = std::move(decoding);
-  std::vector<size_t> lengths, none(sentences.size());
-  std::vector<const int32_t *> ids;
-  for (TokenSpan sentence : sentences) {
-    lengths.push_back(sentence.size() - withoutEnd);
-    ids.push_back(sentence.data());
+  others.resize(members.size());
+  std::vector<size_t> lengths(sentences.size()), none(sentences.size());
+  std::vector<const int32_t *> ids(sentences.size());
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    lengths[i] = sentences[i].size() - withoutEnd;
+    ids[i] = sentences[i].data();
   }
   attn_encode_options options = attn_default_encode_options();
   options.rows = rows;
@@ -133,11 +138,10 @@ bool EnsembleDecoding::begin(DecodingPtr decoding,
                            reads ? lengths.data() : none.data(), nullptr,
                            ids.data()};
     attn_error problem = ATTN_ERROR_INIT;
-    attn_decoding *other =
+    others[i].decoding =
         api.encode(members[i].model, &some, &options, &problem);
-    if (!other)
+    if (!others[i].decoding)
       return fail(i, problem, error);
-    others.push_back(other);
   }
   return true;
 }
@@ -150,24 +154,25 @@ bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
   attn_step_request asked = {sizeof(asked), rows, request.parents,
                              started ? request.tokens : nullptr};
   started = true;
-  // The search normalises: what each model's logits are more than its
-  // log-probabilities then cancels out. So a model with itself is the model.
-  std::vector<double> sums(result.logits,
-                           result.logits + rows * vocabularySize);
   double total = 1;
   for (size_t i = 0; i < members.size(); ++i) {
     attn_error problem = ATTN_ERROR_INIT;
     const attn_step_result *answer =
-        members[i].api->step(others[i], &asked, &problem);
+        members[i].api->step(others[i].decoding, &asked, &problem);
     if (!answer)
       return fail(i, problem, error);
-    for (size_t j = 0; j < sums.size(); ++j)
-      sums[j] += members[i].weight * static_cast<double>(answer->logits[j]);
+    others[i].logits = answer->logits;
     total += members[i].weight;
   }
-  logits.resize(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i)
-    logits[i] = static_cast<float>(sums[i] / total);
+  // The search normalises: what each model's logits are more than its
+  // log-probabilities then cancels out. So a model with itself is the model.
+  logits.resize(rows * vocabularySize);
+  for (size_t j = 0; j < logits.size(); ++j) {
+    double sum = static_cast<double>(result.logits[j]);
+    for (size_t i = 0; i < members.size(); ++i)
+      sum += members[i].weight * static_cast<double>(others[i].logits[j]);
+    logits[j] = static_cast<float>(sum / total);
+  }
   result.logits = logits.data();
   return true;
 }
