@@ -66,19 +66,30 @@ def ParameterOp : Attn_Op<"parameter", [Symbol, HasParent<"ModelOp">]> {
     Its path is the stable name of the parameter (`decoder.align.W`). `from`
     names the tensor of a foreign weights file that holds it; the ranges after
     it (start, stop for each leading dimension) select a part, which is then
-    read in row-major order. Constraints: every dimension is static and positive
-    (M6); ranges come in pairs, each start below its stop (M7).
+    read in row-major order. A quantised tensor comes with a tensor of its
+    scales (`scale`): what is selected of the one is multiplied, or `divided`, by
+    what is selected of the other, whose shape is a prefix of its shape or has
+    one element. Constraints: every dimension is static and positive
+    (M6); ranges come in pairs, each start below its stop, and what has a scale
+    is `from` a tensor that is named (M7).
 
     ```mlir
     attn.parameter @decoder.align.W : tensor<256x512xf32>
     attn.parameter @decoder.self.K from "attention/qkv" slice [32, 64] : tensor<32x32xf32>
+    attn.parameter @words.embedding from "emb" scale "emb_scale" divided : tensor<8x4xf32>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
                        OptionalAttr<StrAttr>:$from,
-                       OptionalAttr<DenseI64ArrayAttr>:$slice);
-  let assemblyFormat =
-      "$sym_name (`from` $from^ (`slice` $slice^)?)? `:` $type attr-dict";
+                       OptionalAttr<DenseI64ArrayAttr>:$slice,
+                       OptionalAttr<StrAttr>:$scale,
+                       OptionalAttr<DenseI64ArrayAttr>:$scale_slice,
+                       UnitAttr:$divided);
+  let assemblyFormat = [{
+    $sym_name (`from` $from^ (`slice` $slice^)?)?
+    (`scale` $scale^ (`slice` $scale_slice^)? (`divided` $divided^)?)?
+    `:` $type attr-dict
+  }];
   let hasVerifier = 1;
 }
 

@@ -86,7 +86,9 @@ LogicalResult ParameterOp::verify() {
     return emitOpError("expected f32 or a tensor of f32 with static, positive "
                        "dimensions, but got ")
            << type;
-  if (std::optional<ArrayRef<int64_t>> slice = getSlice()) {
+  for (std::optional<ArrayRef<int64_t>> slice : {getSlice(), getScaleSlice()}) {
+    if (!slice)
+      continue;
     if (slice->size() % 2 != 0)
       return emitOpError(
           "expected a start and a stop for each sliced dimension");
@@ -96,6 +98,9 @@ LogicalResult ParameterOp::verify() {
                    "expected ranges with a start below the stop, but got [")
                << (*slice)[i] << " : " << (*slice)[i + 1] << "]";
   }
+  if (getScale() && !getFrom())
+    return emitOpError(
+        "expected the name of a foreign tensor that has a scale");
   return success();
 }
 

@@ -290,13 +290,21 @@ struct DecoderDecl {
   std::vector<const Stmt *> body;
 };
 
-/// `path from "foreign"[slices]`
+/// `"foreign"[slices]`
+struct ForeignTensor {
+  StringSpec name;
+  std::vector<std::pair<const Expr *, const Expr *>> slices;
+};
+
+/// `path from foreign`, `path from foreign / scale`
 struct NameMapping {
   llvm::SMLoc loc;
   /// With `{i}` for every index that is left open.
   std::string path;
-  StringSpec foreign;
-  std::vector<std::pair<const Expr *, const Expr *>> slices;
+  ForeignTensor foreign;
+  std::optional<ForeignTensor> scale;
+  /// Whether the foreign numbers are divided by their scale.
+  bool divided = false;
 };
 
 struct NamesDecl {

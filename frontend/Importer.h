@@ -326,6 +326,12 @@ private:
   //===--------------------------------------------------------------------===//
 
   void applyNames(const NamesDecl &names, ModelOp model);
+  /// Whether each open index of a foreign name is one of the path's `indices`.
+  bool checkForeignName(const StringSpec &foreign, StringRef path,
+                        ArrayRef<StringRef> indices);
+  /// Start and stop of each of its slices, if all of them are good.
+  std::optional<SmallVector<int64_t>>
+  evaluateRanges(const ForeignTensor &tensor);
 
   //===--------------------------------------------------------------------===//
   // State

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `names { path from "foreign"[slice] }`. A path with `{i}` in the place of an
-// index is a pattern that stands for all parameters it fits.
+// `names { path from "foreign"[slice] / "scale"[slice] }`. A path with `{i}` in
+// the place of an index is a pattern that stands for all parameters it fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +59,61 @@ static std::string generalise(StringRef path, StringRef index) {
   return llvm::join(parts, ".");
 }
 
+/// A foreign name with its indices replaced by their values.
+static std::string fillIndices(StringRef foreign, const Indices &indices) {
+  std::string name = foreign.str();
+  for (auto &[index, value] : indices) {
+    size_t at = 0;
+    while ((at = name.find(index.str(), at)) != std::string::npos) {
+      name.replace(at, index.size(), value.str());
+      at += value.size();
+    }
+  }
+  return name;
+}
+
+bool Importer::checkForeignName(const StringSpec &foreign, StringRef path,
+                                ArrayRef<StringRef> indices) {
+  bool good = true;
+  StringRef name = foreign.value;
+  for (size_t at = name.find('{'); at != StringRef::npos;
+       at = name.find('{', at + 1)) {
+    size_t end = name.find('}', at);
+    if (end == StringRef::npos)
+      break;
+    StringRef index = name.slice(at, end + 1);
+    if (llvm::is_contained(indices, index))
+      continue;
+    error(foreign.loc, "expected indices of the path '" + path +
+                           "' in the foreign name, but got '" + index + "'");
+    good = false;
+  }
+  return good;
+}
+
+std::optional<SmallVector<int64_t>>
+Importer::evaluateRanges(const ForeignTensor &tensor) {
+  SmallVector<int64_t> ranges;
+  bool good = true;
+  for (auto [firstExpr, stopExpr] : tensor.slices) {
+    std::optional<int64_t> first = evaluateSize(firstExpr);
+    std::optional<int64_t> stop = evaluateSize(stopExpr);
+    good &= first && stop;
+    if (!first || !stop)
+      continue;
+    if (*first < 0 || *stop <= *first || *stop > INT32_MAX) {
+      error(firstExpr->start, "expected a range with a start below its stop, "
+                              "but got " +
+                                  Twine(*first) + " : " + Twine(*stop));
+      good = false;
+    }
+    ranges.append({*first, *stop});
+  }
+  if (!good)
+    return std::nullopt;
+  return ranges;
+}
+
 void Importer::applyNames(const NamesDecl &names, ModelOp model) {
   llvm::DenseMap<Operation *, const NameMapping *> mappingOf;
   for (const NameMapping &mapping : names.mappings) {
@@ -66,45 +121,18 @@ void Importer::applyNames(const NamesDecl &names, ModelOp model) {
     StringRef(mapping.path).split(parts, '.');
     llvm::copy_if(parts, std::back_inserter(used), isIndex);
 
-    // Each open index of the foreign name must be one of the path.
-    bool good = true;
-    StringRef foreign = mapping.foreign.value;
-    for (size_t at = foreign.find('{'); at != StringRef::npos;
-         at = foreign.find('{', at + 1)) {
-      size_t end = foreign.find('}', at);
-      if (end == StringRef::npos)
-        break;
-      StringRef index = foreign.slice(at, end + 1);
-      if (llvm::is_contained(used, index))
-        continue;
-      error(mapping.foreign.loc, "expected indices of the path '" +
-                                     mapping.path +
-                                     "' in the foreign name, "
-                                     "but got '" +
-                                     index + "'");
-      good = false;
-    }
-
-    SmallVector<int64_t> slice;
+    bool good = checkForeignName(mapping.foreign.name, mapping.path, used);
+    if (mapping.scale)
+      good &= checkForeignName(mapping.scale->name, mapping.path, used);
+    std::optional<SmallVector<int64_t>> slice = evaluateRanges(mapping.foreign);
+    std::optional<SmallVector<int64_t>> scaleSlice =
+        mapping.scale ? evaluateRanges(*mapping.scale) : std::nullopt;
+    good &= slice && (scaleSlice || !mapping.scale);
     int64_t sliced = 1;
-    for (auto [firstExpr, stopExpr] : mapping.slices) {
-      std::optional<int64_t> first = evaluateSize(firstExpr);
-      std::optional<int64_t> stop = evaluateSize(stopExpr);
-      if (!first || !stop) {
-        good = false;
-        continue;
-      }
-      if (*first < 0 || *stop <= *first || *stop > INT32_MAX) {
-        error(firstExpr->start, "expected a range with a start below its stop, "
-                                "but got " +
-                                    Twine(*first) + " : " + Twine(*stop));
-        good = false;
-        continue;
-      }
-      slice.append({*first, *stop});
-      if (llvm::MulOverflow(sliced, *stop - *first, sliced))
-        good = false;
-    }
+    if (slice)
+      for (size_t i = 0; i < slice->size(); i += 2)
+        good &=
+            !llvm::MulOverflow(sliced, (*slice)[i + 1] - (*slice)[i], sliced);
 
     bool matched = false;
     for (auto &[name, entry] : parameters->getEntries()) {
@@ -125,24 +153,22 @@ void Importer::applyNames(const NamesDecl &names, ModelOp model) {
         continue;
       int64_t count = getNumFeatureElements(parameter.getType());
       if (count % sliced != 0) {
-        error(mapping.foreign.loc, "expected a slice that fits the " +
-                                       Twine(count) + " elements of '" + path +
-                                       "', but its ranges have " +
-                                       Twine(sliced))
+        error(mapping.foreign.name.loc, "expected a slice that fits the " +
+                                            Twine(count) + " elements of '" +
+                                            path + "', but its ranges have " +
+                                            Twine(sliced))
             .note(entry.loc, "the parameter is used here");
         break;
       }
-      std::string source = foreign.str();
-      for (auto &[index, value] : indices) {
-        size_t at = 0;
-        while ((at = source.find(index.str(), at)) != std::string::npos) {
-          source.replace(at, index.size(), value.str());
-          at += value.size();
-        }
-      }
-      parameter.setFromAttr(builder.getStringAttr(source));
-      if (!slice.empty())
-        parameter.setSliceAttr(builder.getDenseI64ArrayAttr(slice));
+      parameter.setFrom(fillIndices(mapping.foreign.name.value, indices));
+      if (!slice->empty())
+        parameter.setSlice(*slice);
+      if (!mapping.scale)
+        continue;
+      parameter.setScale(fillIndices(mapping.scale->name.value, indices));
+      if (!scaleSlice->empty())
+        parameter.setScaleSlice(*scaleSlice);
+      parameter.setDivided(mapping.divided);
     }
     if (matched)
       continue;

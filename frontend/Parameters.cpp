@@ -38,7 +38,8 @@ ParameterOp Parameters::create(StringRef path, ShapeRef shape,
   auto op = ParameterOp::create(
       builder, diagnostics.translate(loc), name,
       TypeAttr::get(getValueType(0, shape, builder.getF32Type())),
-      /*from=*/nullptr, /*slice=*/nullptr);
+      /*from=*/nullptr, /*slice=*/nullptr, /*scale=*/nullptr,
+      /*scale_slice=*/nullptr, /*divided=*/nullptr);
   last = op;
   entries[name] = {op, llvm::SmallVector<const CallExpr *, 4>(site), loc};
   return op;

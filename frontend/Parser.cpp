@@ -298,6 +298,7 @@ private:
   bool parseInput(InputSpec &input);
   bool parseDecoder();
   bool parseNames(NamesDecl &names);
+  bool parseForeignTensor(ForeignTensor &tensor, const Twine &what);
   bool parseMapping(NamesDecl &names);
   bool parsePath(std::string &path);
 
@@ -1053,6 +1054,25 @@ bool Parser::parsePath(std::string &path) {
   }
 }
 
+bool Parser::parseForeignTensor(ForeignTensor &tensor, const Twine &what) {
+  if (!parseString(tensor.name, what))
+    return false;
+  if (!at(Token::l_square))
+    return true;
+  Token open = take();
+  Saved<bool> slice(colonIsSlice, true);
+  do {
+    const Expr *first = parseExpr();
+    if (!first || !expect(Token::colon, "in a slice, as in [0 : N]"))
+      return false;
+    const Expr *stop = parseExpr();
+    if (!stop)
+      return false;
+    tensor.slices.emplace_back(first, stop);
+  } while (accept(Token::comma));
+  return expectClosing(Token::r_square, open, "',' or ");
+}
+
 bool Parser::parseMapping(NamesDecl &names) {
   if (atWord("ignore") && peek(1).is(Token::string)) {
     take();
@@ -1062,23 +1082,13 @@ bool Parser::parseMapping(NamesDecl &names) {
   mapping.loc = peek().getLoc();
   if (!parsePath(mapping.path) ||
       !expect(Token::kw_from, "after the parameter's path") ||
-      !parseString(mapping.foreign, "a foreign name in quotes"))
+      !parseForeignTensor(mapping.foreign, "a foreign name in quotes"))
     return false;
-  if (at(Token::l_square)) {
-    Token open = take();
-    Saved<bool> slice(colonIsSlice, true);
-    do {
-      const Expr *first = parseExpr();
-      if (!first || !expect(Token::colon, "in a slice, as in [0 : N]"))
-        return false;
-      const Expr *stop = parseExpr();
-      if (!stop)
-        return false;
-      mapping.slices.emplace_back(first, stop);
-    } while (accept(Token::comma));
-    if (!expectClosing(Token::r_square, open, "',' or "))
+  mapping.divided = at(Token::slash);
+  if (accept(Token::star) || accept(Token::slash))
+    if (!parseForeignTensor(mapping.scale.emplace(),
+                            "the foreign name of a scale in quotes"))
       return false;
-  }
   names.mappings.push_back(std::move(mapping));
   return true;
 }

@@ -23,10 +23,17 @@ static ::attn::Parameter describeParameter(ParameterOp op) {
   parameter.name = op.getSymName().str();
   ArrayRef<int64_t> shape = getFeatures(op.getType());
   parameter.shape.assign(shape.begin(), shape.end());
+  auto makeSlice = [](std::optional<ArrayRef<int64_t>> ranges) {
+    ::attn::Slice slice;
+    for (size_t i = 0; ranges && i < ranges->size(); i += 2)
+      slice.emplace_back((*ranges)[i], (*ranges)[i + 1]);
+    return slice;
+  };
   parameter.source = op.getFrom().value_or("").str();
-  if (std::optional<ArrayRef<int64_t>> slice = op.getSlice())
-    for (size_t i = 0; i < slice->size(); i += 2)
-      parameter.slice.emplace_back((*slice)[i], (*slice)[i + 1]);
+  parameter.slice = makeSlice(op.getSlice());
+  parameter.scale = op.getScale().value_or("").str();
+  parameter.scaleSlice = makeSlice(op.getScaleSlice());
+  parameter.divided = op.getDivided();
   return parameter;
 }
 

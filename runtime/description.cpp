@@ -134,6 +134,20 @@ static void parseVocabularies(Reader &reader, const JsonValue &list,
   }
 }
 
+static Slice parseSlice(Reader &reader, const JsonValue &tensor) {
+  Slice slice;
+  if (const JsonValue *ranges = tensor.find("slice"))
+    for (const JsonValue &range : reader.list(*ranges, "slice")) {
+      if (reader.list(range, "slice").size() != 2) {
+        reader.fail("expected ranges of two numbers as slice");
+        break;
+      }
+      slice.emplace_back(reader.integer(range.elements[0], "slice"),
+                         reader.integer(range.elements[1], "slice"));
+    }
+  return slice;
+}
+
 static void parseParameters(Reader &reader, const JsonValue &list,
                             Description &description) {
   for (const JsonValue &entry : reader.list(list, "parameters")) {
@@ -146,14 +160,12 @@ static void parseParameters(Reader &reader, const JsonValue &list,
       parameter.shape.push_back(reader.integer(size, "shape"));
     if (const JsonValue *source = entry.find("source"))
       parameter.source = reader.text(*source, "source");
-    if (const JsonValue *slice = entry.find("slice"))
-      for (const JsonValue &range : reader.list(*slice, "slice")) {
-        if (reader.list(range, "slice").size() != 2)
-          return reader.fail("expected ranges of two numbers as slice");
-        parameter.slice.emplace_back(
-            reader.integer(range.elements[0], "slice"),
-            reader.integer(range.elements[1], "slice"));
-      }
+    parameter.slice = parseSlice(reader, entry);
+    if (const JsonValue *scale = entry.find("scale")) {
+      parameter.scale = reader.text(reader.member(*scale, "source"), "source");
+      parameter.scaleSlice = parseSlice(reader, *scale);
+      parameter.divided = reader.member(*scale, "divided").boolean;
+    }
     description.parameters.push_back(std::move(parameter));
   }
 }

@@ -33,7 +33,7 @@ size_t tensorTypeSize(std::string_view type) {
   return 0;
 }
 
-bool isReadableType(std::string_view type) {
+bool isRealType(std::string_view type) {
   return type == "F32" || type == "F16" || type == "BF16" || type == "F64";
 }
 
@@ -61,6 +61,10 @@ void readTensor(const Tensor &tensor, int64_t from, int64_t count, float *to) {
       double value;
       memcpy(&value, data, sizeof(value));
       to[i] = static_cast<float>(value);
+      continue;
+    }
+    if (tensor.type == "I8") {
+      to[i] = static_cast<signed char>(*data);
       continue;
     }
     uint16_t bits;

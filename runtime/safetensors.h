@@ -38,10 +38,10 @@ struct Tensor {
 /// The bytes of an element of a type of the format, 0 for unknown types.
 size_t tensorTypeSize(std::string_view type);
 
-/// Whether `readTensor` can make f32 numbers of a type.
-bool isReadableType(std::string_view type);
+/// Whether the numbers of a type are real ones: F32, F16, BF16 and F64.
+bool isRealType(std::string_view type);
 
-/// Elements `from` to `from + count` as f32 numbers (F32, F16, BF16 and F64).
+/// Elements `from` to `from + count` as f32 numbers (of a real type, or I8).
 void readTensor(const Tensor &tensor, int64_t from, int64_t count, float *to);
 
 /// A safetensors file, wholly checked, the values of its numbers excepted.

@@ -20,8 +20,7 @@ namespace {
 /// slice of leading dimensions is a few long runs.
 class SliceRuns {
 public:
-  SliceRuns(const std::vector<int64_t> &shape,
-            const std::vector<std::pair<int64_t, int64_t>> &slice)
+  SliceRuns(const std::vector<int64_t> &shape, const Slice &slice)
       : shape(shape), slice(slice) {
     for (size_t d = slice.size(); d < shape.size(); ++d)
       inner *= shape[d];
@@ -47,7 +46,7 @@ private:
   }
 
   const std::vector<int64_t> &shape;
-  const std::vector<std::pair<int64_t, int64_t>> &slice;
+  const Slice &slice;
   int64_t inner = 1;
 };
 
@@ -88,44 +87,83 @@ int64_t elementCount(const std::vector<int64_t> &shape) {
   return count;
 }
 
-/// Why a tensor cannot be a parameter; empty where it can.
-std::string checkShape(const Tensor &tensor, const Parameter &parameter) {
-  if (parameter.slice.empty()) {
-    // A foreign tensor may be shaped differently, ours may not.
-    bool fits = parameter.source.empty()
-                    ? tensor.shape == parameter.shape
-                    : tensor.elements == elementCount(parameter.shape);
-    if (fits)
-      return {};
-    return "expected shape " + formatShape(parameter.shape) + ", but got " +
-           formatShape(tensor.shape);
+/// The shape that a slice leaves of a tensor. If there is no such slice, false
+/// and why.
+bool takeSlice(const Tensor &tensor, const Slice &slice,
+               std::vector<int64_t> &taken, std::string &error) {
+  taken = tensor.shape;
+  if (slice.size() > tensor.shape.size()) {
+    error = "expected at least " + std::to_string(slice.size()) +
+            " dimensions, but got shape " + formatShape(tensor.shape);
+    return false;
   }
-  std::vector<int64_t> taken = tensor.shape;
-  if (parameter.slice.size() > tensor.shape.size())
-    return "expected at least " + std::to_string(parameter.slice.size()) +
-           " dimensions, but got shape " + formatShape(tensor.shape);
-  for (size_t d = 0; d < parameter.slice.size(); ++d) {
-    auto [from, to] = parameter.slice[d];
-    if (from < 0 || to < from || to > tensor.shape[d])
-      return "expected dimension " + std::to_string(d) + " to contain [" +
-             std::to_string(from) + ", " + std::to_string(to) +
-             "), but got shape " + formatShape(tensor.shape);
+  for (size_t d = 0; d < slice.size(); ++d) {
+    auto [from, to] = slice[d];
+    if (from < 0 || to < from || to > tensor.shape[d]) {
+      error = "expected dimension " + std::to_string(d) + " to contain [" +
+              std::to_string(from) + ", " + std::to_string(to) +
+              "), but got shape " + formatShape(tensor.shape);
+      return false;
+    }
     taken[d] = to - from;
   }
-  if (elementCount(taken) != elementCount(parameter.shape))
-    return "expected a slice of shape " + formatShape(parameter.shape) +
-           ", but got " + formatShape(taken);
-  return {};
+  return true;
 }
 
+/// Why a tensor cannot be a parameter; empty where it can.
+std::string checkShape(const Tensor &tensor, const Parameter &parameter) {
+  std::vector<int64_t> taken;
+  std::string error;
+  if (!takeSlice(tensor, parameter.slice, taken, error))
+    return error;
+  // A foreign tensor may be shaped differently, ours may not.
+  if (parameter.source.empty()
+          ? taken == parameter.shape
+          : elementCount(taken) == elementCount(parameter.shape))
+    return {};
+  return (parameter.slice.empty() ? "expected shape "
+                                  : "expected a slice of shape ") +
+         formatShape(parameter.shape) + ", but got " + formatShape(taken);
+}
+
+/// Null where the parameter has no scale, or its tensor is missing.
+const Tensor *findScale(const Safetensors &file, const Parameter &parameter) {
+  return parameter.scale.empty() ? nullptr : file.find(parameter.scale);
+}
+
+/// Why a tensor cannot be the scale of another one; empty where it can.
+std::string checkScale(const Tensor &scale, const Tensor &scaled,
+                       const Parameter &parameter) {
+  std::vector<int64_t> taken, of;
+  std::string error;
+  if (!takeSlice(scale, parameter.scaleSlice, taken, error) ||
+      !takeSlice(scaled, parameter.slice, of, error))
+    return error;
+  if (elementCount(taken) == 1 ||
+      (taken.size() <= of.size() &&
+       std::equal(taken.begin(), taken.end(), of.begin())))
+    return {};
+  return "expected a scale for the leading dimensions of shape " +
+         formatShape(of) + ", but got " + formatShape(taken);
+}
+
+/// Where a tensor is used: as a parameter, or as its scale.
+struct Use {
+  const Parameter *parameter;
+  bool isScale;
+
+  const Slice &slice() const {
+    return isScale ? parameter->scaleSlice : parameter->slice;
+  }
+};
+
 /// Whether all elements of a tensor are used by the slices given.
-bool isCovered(const Tensor &tensor,
-               const std::vector<const Parameter *> &users) {
+bool isCovered(const Tensor &tensor, const std::vector<Use> &uses) {
   size_t depth = 0;
-  for (const Parameter *user : users) {
-    if (user->slice.empty())
+  for (const Use &use : uses) {
+    if (use.slice().empty())
       return true;
-    depth = std::max(depth, user->slice.size());
+    depth = std::max(depth, use.slice().size());
   }
   // In units of the dimensions that no slice touches.
   int64_t unit = 1, units = 1;
@@ -134,8 +172,8 @@ bool isCovered(const Tensor &tensor,
   if (!tensor.elements)
     return true;
   std::vector<bool> used(static_cast<size_t>(units));
-  for (const Parameter *user : users)
-    SliceRuns(tensor.shape, user->slice)
+  for (const Use &use : uses)
+    SliceRuns(tensor.shape, use.slice())
         .forEach([&](int64_t from, int64_t count) {
           for (int64_t i = from / unit; i < (from + count) / unit; ++i)
             used[static_cast<size_t>(i)] = true;
@@ -175,6 +213,14 @@ std::string checkNumbers(const Tensor &tensor) {
   return {};
 }
 
+/// Reads what runs select of a tensor.
+void readRuns(const Tensor &tensor, const Slice &runs, float *to) {
+  for (auto [from, count] : runs) {
+    readTensor(tensor, from, count, to);
+    to += count;
+  }
+}
+
 } // namespace
 
 std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
@@ -187,16 +233,21 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
                        message);
   };
 
-  std::unordered_map<std::string, std::vector<const Parameter *>> users;
+  std::unordered_map<std::string, std::vector<Use>> uses;
   std::vector<const std::string *> missing, surplus;
+  auto use = [&](const std::string &name, Use how) {
+    std::vector<Use> &same = uses[name];
+    if (same.empty() && !file->find(name))
+      missing.push_back(&name);
+    same.push_back(how);
+  };
   for (const Parameter &parameter : parameters) {
-    std::vector<const Parameter *> &same = users[parameter.tensorName()];
-    if (same.empty() && !file->find(parameter.tensorName()))
-      missing.push_back(&parameter.tensorName());
-    same.push_back(&parameter);
+    use(parameter.tensorName(), {&parameter, false});
+    if (!parameter.scale.empty())
+      use(parameter.scale, {&parameter, true});
   }
   for (const Tensor &tensor : file->tensors())
-    if (!users.count(tensor.name) && !isIgnored(ignored, tensor.name))
+    if (!uses.count(tensor.name) && !isIgnored(ignored, tensor.name))
       surplus.push_back(&tensor.name);
 
   // Suggestions cost time for each pair; after this many nobody reads them.
@@ -211,25 +262,28 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
   };
 
   for (const std::string *name : missing) {
-    const Parameter &user = *users[*name].front();
-    report(*name, "expected a tensor of this name for parameter " +
-                      quote(user.name) + " " + formatShape(user.shape) +
-                      ", but got none" + suggest(*name, surplus));
+    auto [parameter, isScale] = uses[*name].front();
+    report(*name, std::string("expected a tensor of this name for ") +
+                      (isScale ? "the scale of " : "") + "parameter " +
+                      quote(parameter->name) + " " +
+                      formatShape(parameter->shape) + ", but got none" +
+                      suggest(*name, surplus));
   }
   for (const Parameter &parameter : parameters) {
     const Tensor *tensor = file->find(parameter.tensorName());
     if (!tensor)
       continue;
+    std::string where = ", for parameter " + quote(parameter.name);
     if (std::string wrong = checkShape(*tensor, parameter); !wrong.empty())
-      report(tensor->name,
-             wrong + (parameter.source.empty()
-                          ? ""
-                          : ", for parameter " + quote(parameter.name)));
+      report(tensor->name, wrong + (parameter.source.empty() ? "" : where));
+    else if (const Tensor *scale = findScale(*file, parameter))
+      if (wrong = checkScale(*scale, *tensor, parameter); !wrong.empty())
+        report(scale->name, wrong + where);
   }
   size_t shapeProblems = problems.size();
   for (const Tensor &tensor : file->tensors()) {
-    auto used = users.find(tensor.name);
-    if (used == users.end()) {
+    auto used = uses.find(tensor.name);
+    if (used == uses.end()) {
       if (!isIgnored(ignored, tensor.name))
         report(tensor.name,
                "expected only tensors of the model, but got one of shape " +
@@ -237,9 +291,18 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
                    suggest(tensor.name, missing));
       continue;
     }
-    if (!isReadableType(tensor.type)) {
+    // Whole numbers mean something together with their scale only.
+    bool isReadable = isRealType(tensor.type);
+    if (tensor.type == "I8")
+      isReadable = std::all_of(
+          used->second.begin(), used->second.end(), [](const Use &use) {
+            return !use.isScale && !use.parameter->scale.empty();
+          });
+    if (!isReadable) {
       report(tensor.name,
-             "expected dtype F32, F16, BF16 or F64, but got " + tensor.type);
+             "expected dtype F32, F16, BF16 or F64, or I8 with a scale, but "
+             "got " +
+                 tensor.type);
       continue;
     }
     if (std::string wrong = checkNumbers(tensor); !wrong.empty())
@@ -256,18 +319,23 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
   std::unique_ptr<Weights> weights(new Weights);
   weights->copies.resize(parameters.size());
   for (const Tensor &tensor : file->tensors())
-    if (!users.count(tensor.name))
+    if (!uses.count(tensor.name))
       weights->unused.push_back(tensor.name);
+  auto findRuns = [](const Tensor &tensor, const Slice &slice, size_t &total) {
+    Slice runs;
+    SliceRuns(tensor.shape, slice).forEach([&](int64_t from, int64_t count) {
+      runs.emplace_back(from, count);
+      total += static_cast<size_t>(count);
+    });
+    return runs;
+  };
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const Tensor &tensor = *file->find(parameters[i].tensorName());
-    std::vector<std::pair<int64_t, int64_t>> runs;
-    int64_t total = 0;
-    SliceRuns(tensor.shape, parameters[i].slice)
-        .forEach([&](int64_t from, int64_t count) {
-          runs.emplace_back(from, count);
-          total += count;
-        });
-    if (tensor.type == "F32" && runs.size() == 1) {
+    const Parameter &parameter = parameters[i];
+    const Tensor &tensor = *file->find(parameter.tensorName());
+    const Tensor *scale = findScale(*file, parameter);
+    size_t total = 0;
+    Slice runs = findRuns(tensor, parameter.slice, total);
+    if (tensor.type == "F32" && !scale && runs.size() == 1) {
       const char *data =
           tensor.data + static_cast<size_t>(runs[0].first) * sizeof(float);
       if (reinterpret_cast<uintptr_t>(data) % alignof(float) == 0) {
@@ -277,15 +345,32 @@ std::unique_ptr<Weights> Weights::bind(std::unique_ptr<Safetensors> file,
       }
     }
     weights->converted += tensor.type != "F32";
-    AlignedBuffer copy(static_cast<size_t>(total) * sizeof(float));
-    float *to = copy.as<float>();
-    for (auto [from, count] : runs) {
-      readTensor(tensor, from, count, to);
-      to += count;
+    AlignedBuffer copy(total * sizeof(float));
+    float *numbers = copy.as<float>();
+    readRuns(tensor, runs, numbers);
+    if (scale) {
+      size_t count = 0;
+      runs = findRuns(*scale, parameter.scaleSlice, count);
+      std::vector<float> scales(count);
+      readRuns(*scale, runs, scales.data());
+      // Each scale is that of as many numbers, one after another.
+      for (size_t k = 0; k < total; ++k) {
+        float by = scales[k / (total / count)];
+        numbers[k] = parameter.divided ? numbers[k] / by : numbers[k] * by;
+      }
+      int64_t bad = findNonFinite(numbers, static_cast<int64_t>(total));
+      if (bad >= 0)
+        report(scale->name, "expected scales that give finite numbers, but "
+                            "got " +
+                                formatNumber(numbers[bad]) + " at " +
+                                formatIndex(bad, parameter.shape) +
+                                " of parameter " + quote(parameter.name));
     }
-    weights->arrays.push_back(copy.as<float>());
+    weights->arrays.push_back(numbers);
     weights->copies[i] = std::move(copy);
   }
+  if (problems.size() != before)
+    return nullptr;
   weights->file = std::move(file);
   return weights;
 }

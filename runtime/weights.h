@@ -26,6 +26,9 @@
 
 namespace attn {
 
+/// Ranges [from, to) of a tensor's leading dimensions; empty: all of it.
+using Slice = std::vector<std::pair<int64_t, int64_t>>;
+
 /// What a model needs: `name` in the model, taken from the tensor `source` of
 /// the file.
 struct Parameter {
@@ -33,10 +36,15 @@ struct Parameter {
   std::vector<int64_t> shape;
   /// The tensor's name; empty: `name`.
   std::string source;
-  /// Ranges [from, to) of the tensor's leading dimensions; empty: all of it.
   /// What is taken is read in row-major order in the parameter's shape; without
   /// a slice and with an own `source` only the number of elements has to agree.
-  std::vector<std::pair<int64_t, int64_t>> slice;
+  Slice slice;
+  /// The tensor that what is taken is multiplied by, or `divided` by; empty:
+  /// none. What is taken of it has the shape of the leading dimensions of what
+  /// it scales, or one element.
+  std::string scale = {};
+  Slice scaleSlice = {};
+  bool divided = false;
 
   const std::string &tensorName() const {
     return source.empty() ? name : source;

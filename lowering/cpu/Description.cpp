@@ -60,6 +60,13 @@ static int64_t getVocabularyIndex(ModelOp model, StringRef name) {
   return -1;
 }
 
+static json::Array describeSlice(ArrayRef<int64_t> slice) {
+  json::Array ranges;
+  for (size_t i = 0; i + 1 < slice.size(); i += 2)
+    ranges.push_back(json::Array{slice[i], slice[i + 1]});
+  return ranges;
+}
+
 static json::Array describeParameters(ModelOp model) {
   json::Array parameters;
   for (auto parameter : model.getBody().getOps<ParameterOp>()) {
@@ -69,11 +76,15 @@ static json::Array describeParameters(ModelOp model) {
     object["shape"] = toArray(getFeatures(parameter.getType()));
     if (parameter.getFrom())
       object["source"] = *parameter.getFrom();
-    if (std::optional<ArrayRef<int64_t>> slice = parameter.getSlice()) {
-      json::Array ranges;
-      for (size_t i = 0; i + 1 < slice->size(); i += 2)
-        ranges.push_back(json::Array{(*slice)[i], (*slice)[i + 1]});
-      object["slice"] = std::move(ranges);
+    if (std::optional<ArrayRef<int64_t>> slice = parameter.getSlice())
+      object["slice"] = describeSlice(*slice);
+    if (parameter.getScale()) {
+      json::Object scale;
+      scale["source"] = *parameter.getScale();
+      if (std::optional<ArrayRef<int64_t>> slice = parameter.getScaleSlice())
+        scale["slice"] = describeSlice(*slice);
+      scale["divided"] = parameter.getDivided();
+      object["scale"] = std::move(scale);
     }
     parameters.push_back(std::move(object));
   }

@@ -32,7 +32,7 @@ static const char tool[] = "attn-eval";
 namespace {
 
 struct Settings {
-  std::string path, weights;
+  std::string path, weights, names;
   std::map<std::string, std::string> vocabularies;
   std::map<std::string, int64_t> dims;
   ::attn::tool::DecodeSettings decode;
@@ -83,6 +83,9 @@ static std::optional<int> parseOptions(int argc, char **argv,
                      settings.dims[name] = size;
                      return true;
                    });
+  parser.addText("names", "FILE",
+                 "foreign names of the parameters, instead of the spec's",
+                 settings.names);
   ::attn::tool::addDecodeOptions(parser, settings.decode);
   return parser.parse(argc, argv);
 }
@@ -96,26 +99,32 @@ static bool isModule(StringRef path, const llvm::MemoryBuffer &buffer) {
 /// Null after messages.
 static OwningOpRef<ModuleOp> loadModule(const Settings &settings,
                                         MLIRContext &context) {
-  auto buffer = llvm::MemoryBuffer::getFile(settings.path);
-  if (std::error_code error = buffer.getError()) {
-    ::attn::tool::printError(
-        tool, "expected a file that can be read, but got: " + error.message() +
-                  ": " + settings.path);
-    return nullptr;
-  }
-  bool module = isModule(settings.path, **buffer);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  // The number of the buffer, 0 after a message.
+  auto addFile = [&](const std::string &path) -> unsigned {
+    auto buffer = llvm::MemoryBuffer::getFile(path);
+    if (buffer)
+      return sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+    ::attn::tool::printError(tool,
+                             "expected a file that can be read, but got: " +
+                                 buffer.getError().message() + ": " + path);
+    return 0;
+  };
+  frontend::Options options;
+  unsigned main = addFile(settings.path);
+  if (!main || (!settings.names.empty() &&
+                !(options.namesBuffer = addFile(settings.names))))
+    return nullptr;
+  bool module = isModule(settings.path, *sources.getMemoryBuffer(main));
   SourceMgrDiagnosticHandler handler(sources, &context);
   if (module) {
-    if (!settings.dims.empty()) {
-      ::attn::tool::printError(tool, "expected no --dim for a module, whose "
-                                     "sizes are fixed");
+    if (!settings.dims.empty() || !settings.names.empty()) {
+      ::attn::tool::printError(tool, "expected neither --dim nor --names for a "
+                                     "module, which has its sizes and names");
       return nullptr;
     }
     return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   }
-  frontend::Options options;
   options.observe = !settings.decode.dumpPath.empty();
   for (const auto &[name, size] : settings.dims)
     options.sizes[name] = size;

@@ -13,26 +13,35 @@
 
 using namespace mlir;
 
-/// `"name"[0 : 32, 5 : 7]`
-static std::string getForeignName(attn::ParameterOp parameter) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (!parameter.getFrom())
-    return text;
-  // Escaped as in a spec.
-  StringRef from = *parameter.getFrom();
+/// `"name"[0 : 32, 5 : 7]`, escaped as in a spec.
+static void printForeignTensor(StringRef name,
+                               std::optional<ArrayRef<int64_t>> slice,
+                               llvm::raw_ostream &os) {
   os << '"';
-  for (char c : from) {
+  for (char c : name) {
     if (c == '"' || c == '\\')
       os << '\\';
     os << c;
   }
   os << '"';
-  if (std::optional<ArrayRef<int64_t>> slice = parameter.getSlice()) {
-    os << '[';
-    for (size_t i = 0; i < slice->size(); i += 2)
-      os << (i ? ", " : "") << (*slice)[i] << " : " << (*slice)[i + 1];
-    os << ']';
+  if (!slice)
+    return;
+  os << '[';
+  for (size_t i = 0; i < slice->size(); i += 2)
+    os << (i ? ", " : "") << (*slice)[i] << " : " << (*slice)[i + 1];
+  os << ']';
+}
+
+/// Where a parameter comes from, as `names` would say it.
+static std::string getForeignName(attn::ParameterOp parameter) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (!parameter.getFrom())
+    return text;
+  printForeignTensor(*parameter.getFrom(), parameter.getSlice(), os);
+  if (parameter.getScale()) {
+    os << (parameter.getDivided() ? " / " : " * ");
+    printForeignTensor(*parameter.getScale(), parameter.getScaleSlice(), os);
   }
   return text;
 }

@@ -60,10 +60,17 @@ static std::unique_ptr<::attn::Weights> readWeights(ModelOp model,
     parameter.name = op.getSymName().str();
     ArrayRef<int64_t> shape = getFeatures(op.getType());
     parameter.shape.assign(shape.begin(), shape.end());
+    auto makeSlice = [](std::optional<ArrayRef<int64_t>> ranges) {
+      ::attn::Slice slice;
+      for (size_t i = 0; ranges && i < ranges->size(); i += 2)
+        slice.emplace_back((*ranges)[i], (*ranges)[i + 1]);
+      return slice;
+    };
     parameter.source = op.getFrom().value_or("").str();
-    if (std::optional<ArrayRef<int64_t>> slice = op.getSlice())
-      for (size_t i = 0; i + 1 < slice->size(); i += 2)
-        parameter.slice.push_back({(*slice)[i], (*slice)[i + 1]});
+    parameter.slice = makeSlice(op.getSlice());
+    parameter.scale = op.getScale().value_or("").str();
+    parameter.scaleSlice = makeSlice(op.getScaleSlice());
+    parameter.divided = op.getDivided();
     parameters.push_back(parameter);
   }
   std::vector<std::string> problems, ignored;

@@ -150,6 +150,81 @@ TEST(Weights, TakesSlicesOfForeignTensors) {
                           "6), but got shape [5, 2], for parameter 'x'"});
 }
 
+TEST(Weights, ScalesQuantisedTensors) {
+  const int8_t whole[] = {-128, 127, 1, 2, 0, -3};
+  // q [3, 2], and scales of its rows, of its elements, of all of it.
+  std::string data(reinterpret_cast<const char *>(whole), 6);
+  data += floatBytes({4, 0.5, 2, 1, 2, 3, 4, 5, 6, 10});
+  std::string file =
+      makeSafetensors("{" + entry("q", "I8", "[3, 2]", "[0, 6]") + ", " +
+                          entry("rows", "F32", "[3]", "[6, 18]") + ", " +
+                          entry("each", "F32", "[3, 2]", "[18, 42]") + ", " +
+                          entry("all", "F32", "[1]", "[42, 46]") + "}",
+                      data);
+  const std::vector<std::string> others = {"q", "rows", "each", "all"};
+  std::vector<std::string> problems;
+  auto bind = [&](const Parameter &parameter) {
+    problems.clear();
+    return Weights::bind(
+        Safetensors::fromMemory(file.data(), file.size(), "w", problems),
+        {parameter}, others, problems);
+  };
+  auto numbersOf = [&](const Parameter &parameter) {
+    auto weights = bind(parameter);
+    EXPECT_TRUE(weights) << problems[0];
+    int64_t size = 1;
+    for (int64_t extent : parameter.shape)
+      size *= extent;
+    return weights
+               ? std::vector<float>(weights->data(0), weights->data(0) + size)
+               : std::vector<float>();
+  };
+  EXPECT_EQ(numbersOf({"p", {3, 2}, "q", {}, "rows", {}, true}),
+            (std::vector<float>{-32, 31.75, 2, 4, 0, -1.5}));
+  EXPECT_EQ(numbersOf({"p", {3, 2}, "q", {}, "rows", {}, false}),
+            (std::vector<float>{-512, 508, 0.5, 1, 0, -6}));
+  EXPECT_EQ(numbersOf({"p", {6}, "q", {}, "each", {}, false}),
+            (std::vector<float>{-128, 254, 3, 8, 0, -18}));
+  EXPECT_EQ(numbersOf({"p", {2, 2}, "q", {{1, 3}}, "all", {}, true}),
+            (std::vector<float>{0.1f, 0.2f, 0, -0.3f}));
+  // Slices of both, of the second dimension too, and of a real tensor.
+  EXPECT_EQ(numbersOf({"p", {2, 2}, "q", {{1, 3}}, "rows", {{1, 3}}, true}),
+            (std::vector<float>{2, 4, 0, -1.5}));
+  EXPECT_EQ(
+      numbersOf({"p", {2}, "q", {{0, 2}, {1, 2}}, "rows", {{0, 2}}, true}),
+      (std::vector<float>{31.75, 4}));
+  EXPECT_EQ(numbersOf({"p", {3, 2}, "each", {}, "rows", {}, false}),
+            (std::vector<float>{4, 8, 1.5, 2, 10, 12}));
+
+  auto expectWrong = [&](const Parameter &parameter, const std::string &text) {
+    EXPECT_FALSE(bind(parameter));
+    EXPECT_EQ(problems, std::vector<std::string>{"w: tensor " + text});
+  };
+  expectWrong({"p", {2, 2}, "q", {{1, 3}}, "rows", {}, true},
+              "'rows': expected a scale for the leading dimensions of shape "
+              "[2, 2], but got [3], for parameter 'p'");
+  expectWrong({"p", {6}, "rows", {}, "each", {}, true},
+              "'rows': expected shape [6], but got [3], for parameter 'p'");
+  expectWrong({"p", {3}, "rows", {}, "each", {}, true},
+              "'each': expected a scale for the leading dimensions of shape "
+              "[3], but got [3, 2], for parameter 'p'");
+  expectWrong({"p", {3, 2}, "q", {}, "rows", {{2, 5}}, true},
+              "'rows': expected dimension 0 to contain [2, 5), but got shape "
+              "[3], for parameter 'p'");
+  expectWrong(
+      {"p", {3, 2}, "q", {}, "row", {}, true},
+      "'row': expected a tensor of this name for the scale of parameter "
+      "'p' [3, 2], but got none");
+  expectWrong({"p", {3, 2}, "each", {}, "q", {}, true},
+              "'q': expected dtype F32, F16, BF16 or F64, or I8 with a scale, "
+              "but got I8");
+  data.replace(6, 4, floatBytes({0}));
+  file.replace(file.size() - data.size(), data.size(), data);
+  expectWrong({"p", {3, 2}, "q", {}, "rows", {}, true},
+              "'rows': expected scales that give finite numbers, but got -inf "
+              "at [0, 0] of parameter 'p'");
+}
+
 TEST(Weights, IgnoresWhatIsNamed) {
   std::string file =
       fileWith(entry("l.12.x", "F32", "[6]", "[0, 24]") + ", " + goodB);
@@ -321,7 +396,13 @@ TEST(DamagedWeights, UnknownType) {
 TEST(DamagedWeights, UnreadableType) {
   expectProblem(
       fileWith(goodA + ", " + entry("b", "I32", "[4]", "[24, 40]")),
-      "tensor 'b': expected dtype F32, F16, BF16 or F64, but got I32");
+      "tensor 'b': expected dtype F32, F16, BF16 or F64, or I8 with a scale, "
+      "but got I32");
+  expectProblem(
+      fileWith(goodA + ", " + entry("b", "I8", "[4]", "[24, 28]"),
+               {0, 1, 2, 3, 4, 5, 6}),
+      "tensor 'b': expected dtype F32, F16, BF16 or F64, or I8 with a scale, "
+      "but got I8");
 }
 
 TEST(DamagedWeights, NoJson) {
