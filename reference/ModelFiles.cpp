@@ -7,6 +7,7 @@
 
 #include "reference/ModelFiles.h"
 #include "dialect/Axes.h"
+#include "dialect/LengthLimits.h"
 #include "runtime/mapped_file.h"
 #include "runtime/text.h"
 
@@ -178,10 +179,18 @@ private:
 
 } // namespace
 
+static std::optional<::attn::LengthLimit>
+copyLimit(const std::optional<LengthLimit> &limit) {
+  if (!limit)
+    return std::nullopt;
+  return ::attn::LengthLimit{limit->length, limit->table.str(), limit->size};
+}
+
 std::optional<::attn::Description>
 reference::describeModel(ModelOp model,
                          const std::map<std::string, std::string> &files,
                          std::vector<std::string> &problems) {
+  LengthLimits limits = findLengthLimits(model);
   ::attn::Description description;
   description.model = model.getSymName().str();
   std::map<std::string, int32_t> places;
@@ -220,6 +229,7 @@ reference::describeModel(ModelOp model,
       }
       input.end = end;
       input.axis = static_cast<int32_t>(axis);
+      input.limit = copyLimit(limits.inputs[description.inputs.size() - 1]);
     }
     AxisCollector axes(encoder, description.axes);
     if (alignAxis) {
@@ -245,6 +255,7 @@ reference::describeModel(ModelOp model,
       return std::nullopt;
     }
   }
+  description.target.limit = copyLimit(limits.target);
   for (ParameterOp op : model.getBody().getOps<ParameterOp>())
     description.parameters.push_back(describeParameter(op));
   if (auto ignored = model->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))

@@ -22,6 +22,12 @@ int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
   return length / which.stride + (length % which.stride != 0);
 }
 
+std::string LengthLimit::describe(const char *what) const {
+  return "at most " + std::to_string(length) + " " + what + ", because " +
+         (table.empty() ? "a table" : quote(table)) + " has " +
+         std::to_string(size) + " rows";
+}
+
 size_t bufferTypeSize(std::string_view type) {
   if (type == "f64" || type == "i64")
     return 8;
@@ -148,6 +154,19 @@ static Slice parseSlice(Reader &reader, const JsonValue &tensor) {
   return slice;
 }
 
+static std::optional<LengthLimit> parseLimit(Reader &reader,
+                                             const JsonValue &sequence) {
+  const JsonValue *entry = sequence.find("limit");
+  if (!entry)
+    return std::nullopt;
+  LengthLimit limit;
+  limit.length = reader.integer(reader.member(*entry, "length"), "length");
+  limit.size = reader.integer(reader.member(*entry, "size"), "size");
+  if (const JsonValue *table = entry->find("table"))
+    limit.table = reader.text(*table, "table");
+  return limit;
+}
+
 static void parseParameters(Reader &reader, const JsonValue &list,
                             Description &description) {
   for (const JsonValue &entry : reader.list(list, "parameters")) {
@@ -254,6 +273,7 @@ bool parseDescription(std::string_view json, Description &description,
       if (const JsonValue *end = entry.find("end"))
         input.end = end->boolean;
       input.axis = reader.number(reader.member(entry, "axis"), "axis");
+      input.limit = parseLimit(reader, entry);
       description.inputs.push_back(std::move(input));
     }
   const JsonValue &target = reader.member(root, "target");
@@ -261,6 +281,7 @@ bool parseDescription(std::string_view json, Description &description,
       reader.number(reader.member(target, "vocabulary"), "vocabulary");
   description.target.start =
       reader.number(reader.member(target, "start"), "start");
+  description.target.limit = parseLimit(reader, target);
   if (const JsonValue *alignment = root.find("alignment")) {
     description.alignment.emplace();
     description.alignment->axis =

@@ -32,6 +32,17 @@ struct Axis {
   int64_t stride = 1;
 };
 
+/// What limits the length of a sequence: a table that is indexed by its
+/// positions (R20).
+struct LengthLimit {
+  int64_t length = 0; ///< Of the sequence at most, its end token included.
+  std::string table;  ///< A parameter, or empty.
+  int64_t size = 0;   ///< The rows of the table.
+
+  /// "at most 5 tokens, because 'encoder.places' has 5 rows"
+  std::string describe(const char *what) const;
+};
+
 /// An input of the encoder.
 struct Input {
   std::string name;
@@ -39,12 +50,14 @@ struct Input {
   int32_t vocabulary = -1;
   bool end = false; ///< Whether the end token is added to each sentence.
   int32_t axis = 0;
+  std::optional<LengthLimit> limit;
 };
 
 /// What the decoder emits.
 struct Target {
   int32_t vocabulary = 0;
   int32_t start = -1; ///< -1: a zero vector precedes the first token.
+  std::optional<LengthLimit> limit;
 };
 
 /// The read whose weights are reported.

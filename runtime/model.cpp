@@ -64,9 +64,24 @@ static bool checkIds(TokenSpan ids, const Vocabulary &vocabulary,
   return true;
 }
 
+/// Whether a sequence is as short as its positions have to be; if not, a
+/// message.
+static bool checkLength(size_t length, const std::optional<LengthLimit> &limit,
+                        const char *what, bool hasEnd, std::string &error) {
+  if (!limit || static_cast<int64_t>(length) <= limit->length)
+    return true;
+  error =
+      std::string("expected a ") + what + " of " +
+      limit->describe(hasEnd ? "tokens, its end token included" : "tokens") +
+      ", but got " + std::to_string(length);
+  return false;
+}
+
 bool Model::checkSource(TokenSpan ids, std::string &error) const {
   if (const Vocabulary *vocabulary = sourceVocabulary())
-    return checkIds(ids, *vocabulary, error);
+    return checkIds(ids, *vocabulary, error) &&
+           checkLength(ids.size() + (sourceEnd() >= 0), about->inputs[0].limit,
+                       "source", sourceEnd() >= 0, error);
   if (ids.empty())
     return true;
   error = "expected an empty sentence for " + quote(about->model) +
@@ -78,7 +93,8 @@ bool Model::checkSource(TokenSpan ids, std::string &error) const {
 SearchTarget Model::searchTarget() const {
   const Vocabulary &vocabulary = about->targetVocabulary();
   return {vocabulary.size(), about->target.start, vocabulary.marks().end,
-          about->alignment ? about->alignment->heads : 1};
+          about->alignment ? about->alignment->heads : 1,
+          about->target.limit ? &*about->target.limit : nullptr};
 }
 
 /// The tokens that a hypothesis emits at most; empty and a message where that
@@ -144,6 +160,9 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
   // It ends the hypothesis; what follows it is never emitted.
   if (end != prepared.prefix.end())
     prepared.prefix.erase(end + 1, prepared.prefix.end());
+  if (!checkLength(prepared.prefix.size(), about->target.limit, "prefix",
+                   /*hasEnd=*/false, error))
+    return fail(error);
   if (static_cast<int64_t>(prepared.prefix.size()) > prepared.maxLength)
     return fail("expected a prefix of at most " +
                 std::to_string(prepared.maxLength) +
@@ -169,7 +188,8 @@ bool Model::prepareForced(TokenIds forced, SearchSentence &prepared,
   prepared.forced.emplace(std::move(forced));
   if (end >= 0)
     prepared.forced->push_back(end);
-  return true;
+  return checkLength(prepared.forced->size(), about->target.limit, "target",
+                     end >= 0, error);
 }
 
 bool Model::plan(const DecodeOptions &options, const CallLimits &limits,

@@ -556,6 +556,9 @@ void SentenceSearch::take(const StepResult &step, int64_t firstRow,
     endLive();
   else if (!isForced && !samples && beamWidth > 1 && canStop())
     live.clear();
+  else if (!live.empty() && target.limit && emitted >= target.limit->length)
+    fail("expected hypotheses of " + target.limit->describe("tokens") +
+         ", but got a longer one");
 }
 
 void SentenceSearch::finish(SearchResult &result) {

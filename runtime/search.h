@@ -14,6 +14,7 @@
 
 #include "runtime/backend.h"
 #include "runtime/constraints.h"
+#include "runtime/description.h"
 #include "runtime/distribution.h"
 #include "runtime/sampling.h"
 #include "runtime/scoring.h"
@@ -108,6 +109,8 @@ struct SearchTarget {
   int32_t start = -1; ///< What precedes the first token; -1: a zero vector.
   int32_t end = -1;   ///< -1: nothing ends a hypothesis but its length.
   int64_t heads = 1;  ///< Of the alignment.
+  /// Of hypotheses, beyond which their positions have no meaning; or null.
+  const LengthLimit *limit = nullptr;
 };
 
 struct SearchSentence {

@@ -113,6 +113,9 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
     return fail("at most " + std::to_string(stepLimit) +
                     " steps, which the buffer was made for",
                 "another");
+  const std::optional<LengthLimit> &limit = model.description().target.limit;
+  if (limit && static_cast<int64_t>(steps) >= limit->length)
+    return fail(limit->describe("steps"), "another");
   if (started && !request.tokens)
     return fail("tokens", "null");
   if (!started && request.tokens)

@@ -91,8 +91,20 @@ static json::Array describeParameters(ModelOp model) {
   return parameters;
 }
 
-json::Object attn::describeModel(ModelOp model,
-                                 const VocabularyTokens &tokens) {
+static void describeLimit(const std::optional<LengthLimit> &limit,
+                          json::Object &sequence) {
+  if (!limit)
+    return;
+  json::Object object;
+  object["length"] = limit->length;
+  object["size"] = limit->size;
+  if (!limit->table.empty())
+    object["table"] = limit->table;
+  sequence["limit"] = std::move(object);
+}
+
+json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens,
+                                 const LengthLimits &limits) {
   json::Object object;
   object["model"] = model.getSymName();
   object["vocabularies"] = describeVocabularies(model, tokens);
@@ -141,6 +153,7 @@ json::Object attn::describeModel(ModelOp model,
             getFeatures(encoder.getBody().getArgument(index).getType()));
       input["end"] = encoder.getEnds()[index];
       input["axis"] = encoder.getInputAxes()[index];
+      describeLimit(limits.inputs[index], input);
       inputs.push_back(std::move(input));
     }
   object["inputs"] = std::move(inputs);
@@ -158,6 +171,7 @@ json::Object attn::describeModel(ModelOp model,
         if (word == *start)
           target["start"] = static_cast<int64_t>(id);
   }
+  describeLimit(limits.target, target);
   object["target"] = std::move(target);
 
   PredictOp predict = decoder.getPredict();

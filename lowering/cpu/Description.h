@@ -8,7 +8,7 @@
 #ifndef ATTN_LOWERING_CPU_DESCRIPTION_H
 #define ATTN_LOWERING_CPU_DESCRIPTION_H
 
-#include "dialect/Attn.h"
+#include "dialect/LengthLimits.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -21,7 +21,8 @@ using VocabularyTokens = llvm::StringMap<std::vector<std::string>>;
 
 /// The part of the description (docs/architecture.md) that the model gives:
 /// vocabularies, axes, inputs, target, alignment and parameters.
-llvm::json::Object describeModel(ModelOp model, const VocabularyTokens &tokens);
+llvm::json::Object describeModel(ModelOp model, const VocabularyTokens &tokens,
+                                 const LengthLimits &limits);
 
 /// The part that the generated programs give: their buffers.
 llvm::json::Object describePrograms(ModuleOp module);

@@ -134,6 +134,9 @@ LogicalResult mlir::attn::compile(ModuleOp module,
       return failure();
   }
 
+  // Passes compute tables ahead, so that lookups of them are no more.
+  LengthLimits limits = findLengthLimits(model);
+
   IrFolder folder(options.irFolder);
   if (failed(folder.create()))
     return failure();
@@ -169,7 +172,8 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     return print();
 
   // The model is gone after it has become functions, so it is described before.
-  llvm::json::Object description = describeModel(model, options.vocabularies);
+  llvm::json::Object description =
+      describeModel(model, options.vocabularies, limits);
   if (failed(run(buildLoopsPipeline)))
     return failure();
   if (options.emit == Emit::Loops)

@@ -651,6 +651,55 @@ TEST(Model, BadIdsAndTargetsAreErrorsOfTheirSentence) {
   EXPECT_EQ(results[4].failure.status, ATTN_OK);
 }
 
+TEST(Model, SequencesBeyondATableAreErrorsOfTheirSentence) {
+  // R20. It never ends by itself.
+  Description description = tableDescription();
+  description.inputs[0].limit = LengthLimit{4, "encoder.places", 2};
+  description.target.limit = LengthLimit{3, "", 3};
+  Failure failure;
+  auto model = Model::create(
+      std::move(description),
+      std::make_unique<TableBackend>([](const TokenIds &, const TokenIds &) {
+        return std::vector<float>{0, -infinity, 1, 0, 0, 0, 0};
+      }),
+      failure);
+  ASSERT_TRUE(model) << failure.message;
+  std::vector<SourceSentence> sentences(6);
+  for (SourceSentence &sentence : sentences)
+    sentence.source = {2, 2, 2};
+  sentences[0].source = {2, 2, 2, 2};
+  sentences[1].forced = TokenIds{3, 3, 3};
+  sentences[2].forced = TokenIds{3, 3};
+  sentences[3].prefix = {3, 3, 3};
+  sentences[4].prefix = {3, 3, 3, 3};
+  DecodeOptions options;
+  options.maxLengthFactor = 0;
+  options.maxLengthOffset = 3;
+  for (size_t beam : {1, 2}) {
+    options.search.beam = beam;
+    auto results = model->decode(sentences, options);
+    EXPECT_EQ(results[0].failure.message,
+              "expected a source of at most 4 tokens, its end token included, "
+              "because 'encoder.places' has 2 rows, but got 5");
+    EXPECT_EQ(results[1].failure.message,
+              "expected a target of at most 3 tokens, its end token included, "
+              "because a table has 3 rows, but got 4");
+    EXPECT_EQ(results[4].failure.message,
+              "expected a prefix of at most 3 tokens, because a table has 3 "
+              "rows, but got 4");
+    for (size_t i : {2, 3, 5})
+      EXPECT_FALSE(results[i].failure.failed()) << results[i].failure.message;
+  }
+  // A hypothesis that would go on is one, those that need not are not.
+  options.maxLengthOffset = 4;
+  auto results = model->decode(sentences, options);
+  for (size_t i : {3, 5})
+    EXPECT_EQ(results[i].failure.message,
+              "expected hypotheses of at most 3 tokens, because a table has 3 "
+              "rows, but got a longer one");
+  EXPECT_FALSE(results[2].failure.failed());
+}
+
 TEST(Model, AFailingBackendFailsTheSentenceThatIsAtFault) {
   auto model = tableModel(
       [](const TokenIds &source, const TokenIds &prefix) {

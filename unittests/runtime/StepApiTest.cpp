@@ -245,6 +245,26 @@ TEST_F(StepApi, WrongStepsAreErrorsAndHarmless) {
                                       result->logits + 2 * vocabularySize));
 }
 
+TEST_F(StepApi, StepsBeyondATableAreErrors) {
+  Failure failure;
+  auto limited = openWith("\"vocabulary\": 1, \"start\": 0}",
+                          "\"vocabulary\": 1, \"start\": 0, \"limit\": "
+                          "{\"length\": 1, \"size\": 1, "
+                          "\"table\": \"decoder.places\"}}",
+                          failure);
+  ASSERT_TRUE(limited) << failure.message;
+  std::unique_ptr<attn_model, void (*)(attn_model *)> owner(
+      wrapModel(std::move(limited)), api->close);
+  Words words({"a"});
+  Decoding decoding(api->encode(owner.get(), &words.view, &options, &error),
+                    api->free_decoding);
+  ASSERT_TRUE(step(decoding, {0}, {})) << error.message;
+  expectFailure(
+      decoding, {0}, {3},
+      "expected at most 1 steps, because 'decoder.places' has 1 rows, "
+      "but got another");
+}
+
 TEST_F(StepApi, WrongSentencesAreErrors) {
   EXPECT_FALSE(encode({"a", ""}));
   EXPECT_EQ(error.status, ATTN_ERROR_INPUT);

@@ -148,7 +148,7 @@ searchAll(Backend &backend, int64_t vocabularySize,
   for (const SearchSentence &sentence : sentences)
     pointers.push_back(&sentence);
   std::string error;
-  SearchTarget target{vocabularySize, start, end};
+  SearchTarget target{vocabularySize, start, end, 1, nullptr};
   Arena memory;
   EXPECT_EQ(search(backend, target, pointers, options, memory, nullptr, results,
                    error),
@@ -235,8 +235,8 @@ inline Description tableDescription() {
         name, {"<s>", "</s>", "A", "B", "C", "D", "E"}, marks, error));
   }
   description.axes.push_back({"x", 0, -1, 1});
-  description.inputs.push_back({"x", "tokens", 0, true, 0});
-  description.target = {1, start};
+  description.inputs.push_back({"x", "tokens", 0, true, 0, std::nullopt});
+  description.target = {1, start, std::nullopt};
   description.alignment = Alignment{0, 1};
   return description;
 }
