@@ -23,6 +23,11 @@ namespace attn {
 /// Throws std::bad_alloc; callers may be compiled without exceptions.
 [[noreturn]] void throwOutOfMemory();
 
+/// The heap, but for large blocks: these are the system's pages, and go back to
+/// it when they are given back. A heap that blocks of ever other sizes come
+/// from has holes, and grows.
+std::pmr::memory_resource *systemMemory();
+
 /// Blocks begin at multiples of 64 bytes and are as many bytes long, so what
 /// some blocks take is the sum of their `blockBytes`, whatever their order.
 /// Nothing is given back before `release`. Used by one thread at a time.
@@ -31,7 +36,7 @@ public:
   static constexpr size_t alignment = AlignedBuffer::alignment;
 
   /// Grows by need.
-  Arena() : blocks(std::pmr::new_delete_resource()) {}
+  Arena() : blocks(systemMemory()) {}
   /// Uses a buffer, which begins at a multiple of 64, and nothing else. Throws
   /// std::bad_alloc where it is used up.
   Arena(void *buffer, size_t size)
