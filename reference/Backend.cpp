@@ -177,22 +177,32 @@ bool ReferenceDecoding::step(const ::attn::StepRequest &request,
 } // namespace
 
 ::attn::DecodingPtr
-ReferenceBackend::encode(std::span<const ::attn::TokenSpan> sentences, int64_t,
+ReferenceBackend::encode(std::span<const ::attn::SourceSpan> sentences, int64_t,
                          int64_t, ::attn::Arena &, std::string &error) {
   std::vector<Sentence> encoded(sentences.size());
-  for (auto [ids, sentence] : llvm::zip(sentences, encoded)) {
+  for (auto [source, sentence] : llvm::zip(sentences, encoded)) {
     if (EncoderOp encoder = model.getEncoder()) {
-      int64_t length = static_cast<int64_t>(ids.size());
+      SmallVector<Tensor> inputs, lengths(encoder.getNumInputAxes());
+      for (auto [index, input] : llvm::enumerate(source)) {
+        int64_t length = static_cast<int64_t>(input.length);
+        lengths[encoder.getInputAxes()[index]] =
+            Tensor::integers({1}, static_cast<int32_t>(length));
+        Tensor &tensor = inputs.emplace_back();
+        tensor.reset(encoder.getBody().getArgument(index).getType(),
+                     {1, length});
+        if (input.features)
+          tensor.data.assign(input.features, input.features + tensor.size());
+        else
+          tensor.data.assign(input.ids, input.ids + length);
+      }
       Environment environment;
       environment.parameters = &parameters;
       environment.observe =
           [&observed = sentence.observed](ObserveOp op, const Tensor &tensor) {
             observed.emplace_back(op, tensor);
           };
-      FailureOr<Encoded> values = reference::encode(
-          encoder,
-          Tensor::integers({1, length}, ArrayRef(ids.data(), ids.size())),
-          Tensor::integers({1}, static_cast<int32_t>(length)), environment);
+      FailureOr<Encoded> values =
+          reference::encode(encoder, inputs, lengths, environment);
       if (failed(values)) {
         error = std::move(environment.error);
         return nullptr;

@@ -22,7 +22,7 @@ public:
   ReferenceBackend(ModelOp model, Parameters parameters)
       : model(model), parameters(std::move(parameters)) {}
 
-  ::attn::DecodingPtr encode(std::span<const ::attn::TokenSpan> sentences,
+  ::attn::DecodingPtr encode(std::span<const ::attn::SourceSpan> sentences,
                              int64_t rows, int64_t steps, ::attn::Arena &memory,
                              std::string &error) override;
 

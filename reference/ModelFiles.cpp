@@ -210,14 +210,16 @@ reference::describeModel(ModelOp model,
   DecoderOp decoder = model.getDecoder();
   std::optional<uint64_t> alignAxis = decoder.getPredict().getAlignAxis();
   if (EncoderOp encoder = model.getEncoder()) {
-    for (auto [name, vocabulary, end, axis] :
-         llvm::zip(encoder.getInputs(), encoder.getVocabularies(),
-                   encoder.getEnds(), encoder.getInputAxes())) {
+    for (auto [name, vocabulary, end, axis, argument] : llvm::zip_first(
+             encoder.getInputs(), encoder.getVocabularies(), encoder.getEnds(),
+             encoder.getInputAxes(), encoder.getBody().getArguments())) {
       ::attn::Input &input = description.inputs.emplace_back();
       input.name = cast<StringAttr>(name).getValue().str();
       StringRef source = cast<StringAttr>(vocabulary).getValue();
-      input.kind = source.empty() ? "features" : "tokens";
-      if (!source.empty()) {
+      if (source.empty()) {
+        ArrayRef<int64_t> shape = getFeatures(argument.getType());
+        input.shape.assign(shape.begin(), shape.end());
+      } else {
         auto place = places.find(source.str());
         if (place == places.end()) {
           problems.push_back("expected input " + ::attn::quote(input.name) +

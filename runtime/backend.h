@@ -28,10 +28,23 @@ namespace attn {
 
 using TokenIds = std::pmr::vector<int32_t>;
 
-/// One sentence as the model's encoder takes it: token ids, the end token
-/// included where the source carries one. Never empty (R20 keeps empty
-/// sentences away from the model).
 using TokenSpan = std::span<const int32_t>;
+
+/// What a sentence has for one input of the encoder: tokens or features.
+/// Belongs to whoever asks for a decoding, until that is there.
+struct InputSource {
+  size_t length = 0;
+  /// [length] The end token included where the model's input carries one; until
+  /// then there is room for it.
+  int32_t *ids = nullptr;
+  /// [length, features of the input] Dense.
+  const float *features = nullptr;
+};
+
+/// One sentence as the model's encoder takes it: what it has for each input,
+/// some of it not empty (R20 keeps empty sentences away from the model).
+/// Without an encoder there is nothing.
+using SourceSpan = std::span<const InputSource>;
 
 /// A step for a set of live hypotheses, "rows". All arrays have `rows`
 /// elements.
@@ -127,7 +140,7 @@ using DecodingPtr = std::unique_ptr<Decoding, DecodingDeleter>;
 /// The most that a decoding has to do with.
 struct DecodingLimits {
   int64_t sentences = 0;
-  int64_t sourceLength = 0; ///< Tokens of a sentence, see TokenSpan.
+  int64_t sourceLength = 0; ///< Positions of any input, see InputSource.
   int64_t rows = 0;         ///< of a step.
   int64_t steps = 0; ///< Tokens of a hypothesis. 0 where that is not known.
 };
@@ -140,8 +153,8 @@ public:
   /// The decoding lies in `memory`, which is to live longer, and makes room
   /// for `steps` steps of `rows` rows; more need more. How many steps there
   /// will be matters where `memory` is bounded only.
-  virtual DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
-                             int64_t steps, Arena &memory,
+  virtual DecodingPtr encode(std::span<const SourceSpan> sentences,
+                             int64_t rows, int64_t steps, Arena &memory,
                              std::string &error) = 0;
   /// Whether hypotheses read their own past, so that memory grows with steps.
   virtual bool hasPast() const { return false; }

@@ -122,13 +122,30 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
         {sizeof(attn_vocabulary), vocabulary.name().c_str(), tokens.size(),
          tokens.data(), marks.start, marks.end, marks.unknown, marks.padding});
   }
+  info.input_count = description.inputs.size();
+  std::optional<size_t> aligned = model->alignedInput();
+  info.aligned_input = aligned ? static_cast<int32_t>(*aligned) : -1;
+  handle->inputs.resize(description.inputs.size());
+  for (size_t i = 0; i < description.inputs.size(); ++i) {
+    const Input &input = description.inputs[i];
+    handle->inputs[i] = {sizeof(attn_input),
+                         input.name.c_str(),
+                         input.vocabulary,
+                         input.end,
+                         input.shape.size(),
+                         input.shape.data(),
+                         static_cast<size_t>(input.width()),
+                         description.inputOver(input)};
+  }
   handle->model = std::move(model);
   return handle.release();
 }
 
-bool attn::readSentence(const attn_sentences &sentences, size_t number,
-                        const Vocabulary &vocabulary, int32_t *ids,
-                        std::string &error) {
+/// Writes the ids of one sentence of a caller's, as many as it is long. False
+/// and a message on failure.
+static bool readSentence(const attn_sentences &sentences, size_t number,
+                         const Vocabulary &vocabulary, int32_t *ids,
+                         std::string &error) {
   size_t length = sentences.lengths[number];
   if (!length)
     return true;
@@ -158,19 +175,119 @@ static bool readSentence(const attn_sentences &sentences, size_t number,
   return readSentence(sentences, number, vocabulary, ids.data(), error);
 }
 
-bool attn::checkSentences(const attn_sentences &sentences, const char *what,
-                          std::string &error) {
-  if (sentences.count && !sentences.lengths) {
-    error = std::string("expected lengths of ") + what + ", but got null";
+/// Whether sentences are given as they must be; if not, a message about `what`,
+/// which is the input where it is null. Without an input they are tokens.
+static bool checkSentences(const attn_sentences &sentences, const char *what,
+                           const Input *input, std::string &error) {
+  bool isTokens = !input || input->isTokens();
+  auto fail = [&](const char *expected, const char *found) {
+    error = std::string("expected ") + expected + " of " +
+            (what ? what : "input " + quote(input->name)) + ", but got " +
+            found;
     return false;
-  }
+  };
+  if (sentences.count && !sentences.lengths)
+    return fail("lengths", "null");
   bool any = false;
   for (size_t i = 0; i < sentences.count; ++i)
     any |= sentences.lengths[i] != 0;
-  if (any && !sentences.tokens == !sentences.ids) {
-    error = std::string("expected one of tokens and ids of ") + what +
-            ", but got " + (sentences.tokens ? "both" : "none");
+  if (!any)
+    return true;
+  bool tokens = sentences.tokens, ids = sentences.ids;
+  if (!isTokens && (tokens || ids || !sentences.features))
+    return fail("features", tokens ? "tokens" : ids ? "ids" : "none");
+  if (isTokens && sentences.features)
+    return fail("tokens or ids", "features");
+  return !isTokens || tokens != ids ||
+         fail("one of tokens and ids", tokens ? "both" : "none");
+}
+
+attn_sentences SourceSentences::operator[](size_t input) const {
+  attn_sentences sentences = {};
+  memcpy(&sentences, first + input * stride,
+         std::min(stride, sizeof(sentences)));
+  return sentences;
+}
+
+bool SourceSentences::read(const Model &model, const attn_sentences *given,
+                           std::string &error) {
+  const std::vector<Input> &about = model.description().inputs;
+  first = reinterpret_cast<const char *>(given);
+  inputs = std::max<size_t>(about.size(), 1);
+  memcpy(&stride, first, sizeof(stride));
+  for (size_t i = 0; i < inputs; ++i) {
+    attn_sentences one = {};
+    if (!copyOptions(&one, sizeof(one), first + i * stride, "attn_sentences",
+                     error) ||
+        !checkSentences(one, inputs == 1 ? "sentences" : nullptr,
+                        about.empty() ? nullptr : &about[i], error))
+      return false;
+    if (one.struct_size != stride || one.count != count()) {
+      bool size = one.struct_size != stride;
+      error = std::string("expected equal ") +
+              (size ? "struct_size" : "count") + " for all inputs, " +
+              std::to_string(size ? stride : count()) + ", but got " +
+              std::to_string(size ? one.struct_size : one.count) +
+              " for input " + quote(about[i].name);
+      return false;
+    }
+  }
+  return true;
+}
+
+size_t SourceSentences::longest() const {
+  size_t longest = 0;
+  for (size_t i = 0; i < inputs; ++i) {
+    attn_sentences sentences = (*this)[i];
+    for (size_t s = 0; s < sentences.count; ++s)
+      longest = std::max(longest, sentences.lengths[s]);
+  }
+  return longest;
+}
+
+void attn::takeSource(const Model &model, size_t longest, Layout &layout) {
+  size_t inputs = model.description().inputs.size();
+  layout.take<InputSource>(inputs);
+  for (size_t i = 0; i < inputs; ++i)
+    layout.take<int32_t>(longest + 1);
+}
+
+bool SourceSentences::read(const Model &model, size_t number, Arena &memory,
+                           std::span<InputSource> &source,
+                           std::string &error) const {
+  const Description &description = model.description();
+  size_t length = (*this)[0].lengths[number];
+  if (!model.hasEncoder() && length) {
+    error = "expected an empty sentence for " + quote(description.model) +
+            ", which has no encoder, but got " + std::to_string(length) +
+            " tokens";
     return false;
+  }
+  Layout layout(memory);
+  size_t count = description.inputs.size();
+  source = {layout.take<InputSource>(count), count};
+  for (size_t i = 0; i < count; ++i) {
+    const Input &input = description.inputs[i];
+    attn_sentences given = (*this)[i];
+    InputSource &own = source[i];
+    own = {given.lengths[number], nullptr, nullptr};
+    bool good = true;
+    if (input.isTokens()) {
+      own.ids =
+          layout.take<int32_t>(own.length + 1); // An end token may follow.
+      good = readSentence(given, number, *model.inputVocabulary(i), own.ids,
+                          error);
+    } else if (own.length) {
+      own.features = given.features[number];
+      good = own.features;
+      if (!good)
+        error = "expected features, but got null";
+    }
+    if (!good) {
+      if (inputs > 1)
+        error = "input " + quote(input.name) + ": " + error;
+      return false;
+    }
   }
   return true;
 }
@@ -313,7 +430,7 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
       !heads)
     return fail("a model with an alignment",
                 quote(description.model) + ", which has none");
-  if (given.replace_unknown && !model.alignsWords())
+  if (given.replace_unknown && !model.alignedInput())
     return fail("an alignment with the words of the source to replace unknown "
                 "words",
                 "another one of model " + quote(description.model));
@@ -362,23 +479,24 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
 /// The caller's options of one call, checked as far as structures go.
 struct Request {
   attn_decode_options given = attn_default_decode_options();
-  attn_sentences sources = {}, targets = {}, prefixes = {}, banned = {};
+  SourceSentences sources;
+  attn_sentences targets = {}, prefixes = {}, banned = {};
 };
 
 /// Copies what the caller gives. False and a message on failure.
-static bool readRequest(const attn_sentences *sentences,
+static bool readRequest(const Model &model, const attn_sentences *sentences,
                         const attn_decode_options *options, Request &request,
                         std::string &message) {
   auto copySentences = [&](attn_sentences &to, const attn_sentences *from,
                            const char *what) {
     return !from ||
            (copyOptions(&to, sizeof(to), from, "attn_sentences", message) &&
-            checkSentences(to, what, message));
+            checkSentences(to, what, /*input=*/nullptr, message));
   };
   attn_decode_options &given = request.given;
   return (!options || copyOptions(&given, sizeof(given), options,
                                   "attn_decode_options", message)) &&
-         copySentences(request.sources, sentences, "sentences") &&
+         (!sentences || request.sources.read(model, sentences, message)) &&
          copySentences(request.targets, given.forced, "forced targets") &&
          copySentences(request.prefixes, given.prefixes, "prefixes") &&
          copySentences(request.banned, given.banned, "banned sequences");
@@ -420,31 +538,32 @@ struct CallSizes {
   size_t wordBytes = 0; ///< of a word that may stand for an unknown one.
 };
 
-static CallSizes findSizes(const Request &request) {
+static CallSizes findSizes(const Model &model, const Request &request) {
   CallSizes sizes;
-  sizes.limits.sentences = request.sources.count;
+  sizes.limits.sentences = request.sources.count();
+  sizes.limits.sourceLength = request.sources.longest();
   sizes.limits.forced = request.given.forced;
   sizes.prefixed = request.given.prefixes;
   auto longest = [](const attn_sentences &sentences, size_t &length) {
     for (size_t i = 0; i < sentences.count; ++i)
       length = std::max(length, sentences.lengths[i]);
   };
-  longest(request.sources, sizes.limits.sourceLength);
   longest(request.targets, sizes.limits.targetLength);
   longest(request.prefixes, sizes.limits.targetLength);
-  if (request.given.replace_unknown && request.sources.tokens)
-    for (size_t i = 0; i < request.sources.count; ++i)
-      for (size_t t = 0; t < request.sources.lengths[i]; ++t)
-        if (request.sources.tokens[i] && request.sources.tokens[i][t])
-          sizes.wordBytes =
-              std::max(sizes.wordBytes, strlen(request.sources.tokens[i][t]));
+  if (!request.given.replace_unknown)
+    return sizes;
+  attn_sentences words = request.sources[*model.alignedInput()];
+  for (size_t i = 0; words.tokens && i < words.count; ++i)
+    for (size_t t = 0; t < words.lengths[i]; ++t)
+      if (words.tokens[i] && words.tokens[i][t])
+        sizes.wordBytes = std::max(sizes.wordBytes, strlen(words.tokens[i][t]));
   return sizes;
 }
 
 /// Tells the text of emitted tokens.
 struct TokenTexts {
-  const attn_sentences &sources;
-  const Vocabulary *source; ///< May be null.
+  attn_sentences sources;   ///< Of the input that the alignment is over.
+  const Vocabulary *source; ///< May be null: then nobody asks for words.
   const Vocabulary &target;
 
   const char *vocabularyText(int32_t token) const {
@@ -552,13 +671,13 @@ CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
   if (options.search.wantAttended) {
     // The caller's, or the vocabulary's where he gives ids.
     size_t longest = sizes.wordBytes;
-    if (const Vocabulary *source = model.sourceVocabulary())
-      longest = std::max(longest, source->longestToken());
+    const Vocabulary &source = *model.inputVocabulary(*model.alignedInput());
+    longest = std::max(longest, source.longestToken());
     word.takeBytes(longest + 1);
   }
   hypothesis.take<const char *>(plan.emitted);
   takeRepeated(plan.emitted, word, hypothesis);
-  sentence.take<int32_t>(sizes.limits.sourceLength + 1);
+  takeSource(model, sizes.limits.sourceLength, sentence);
   if (sizes.limits.forced || sizes.prefixed)
     sentence.take<int32_t>(sizes.limits.targetLength + 1);
   sentence.takeBytes(plan.sentenceBytes);
@@ -655,16 +774,15 @@ using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 static std::span<SourceSentence>
 readSources(const Model &model, const Request &request, Arena &memory) {
   const Vocabulary &target = model.description().targetVocabulary();
-  // A model without an encoder knows no source words; the model reports it.
-  const Vocabulary *source = model.sourceVocabulary();
-  size_t count = request.sources.count;
+  size_t count = request.sources.count();
   SourceSentence *all = Layout(memory).take<SourceSentence>(count);
   std::string message;
   for (size_t i = 0; i < count; ++i) {
     SourceSentence &sentence = *new (all + i) SourceSentence(&memory);
-    if (!readSentence(request.sources, i, source ? *source : target,
-                      sentence.source, message))
+    std::span<InputSource> source;
+    if (!request.sources.read(model, i, memory, source, message))
       sentence.failure = {ATTN_ERROR_INPUT, message};
+    sentence.source = source;
     if (request.given.forced &&
         !readSentence(request.targets, i, target,
                       sentence.forced.emplace(&memory), message))
@@ -684,7 +802,7 @@ static Results makeResults(const Model &model, const Request &request,
                            const DecodeOptions &options, CallPlan &plan,
                            char *&work, Failure &failure) {
   const attn_decode_options &given = request.given;
-  CallSizes sizes = findSizes(request);
+  CallSizes sizes = findSizes(model, request);
   Results results(nullptr, freeResults);
   if (!given.buffer) {
     model.plan(options, sizes.limits, /*withMemory=*/false, plan, failure);
@@ -724,22 +842,22 @@ static attn_results *decode(const attn_model *model,
       return fail(ATTN_ERROR_ARGUMENT,
                   "expected a model and sentences, but got null");
     Request request;
-    if (!readRequest(sentences, options, request, message))
+    if (!readRequest(*model->model, sentences, options, request, message))
       return fail(ATTN_ERROR_ARGUMENT, message);
-    const attn_sentences &sources = request.sources;
+    size_t count = request.sources.count();
     DecodeOptions planned;
     if (!readOptions(request.given, *model->model, planned, message))
       return fail(ATTN_ERROR_OPTION, message);
-    for (auto [what, some, count] :
+    for (auto [what, some, others] :
          {std::tuple("forced targets", request.given.forced,
                      request.targets.count),
           std::tuple("prefixes", request.given.prefixes,
                      request.prefixes.count)})
-      if (some && count != sources.count)
+      if (some && others != count)
         return fail(ATTN_ERROR_OPTION,
                     std::string("expected as many ") + what +
-                        " as sentences, " + std::to_string(sources.count) +
-                        ", but got " + std::to_string(count));
+                        " as sentences, " + std::to_string(count) +
+                        ", but got " + std::to_string(others));
     std::vector<attn_member> members;
     if (!readMembers(request.given, *model->model, members, message))
       return fail(ATTN_ERROR_OPTION, message);
@@ -753,8 +871,13 @@ static attn_results *decode(const attn_model *model,
     Arena &memory = results->memory;
     const Vocabulary &target = model->model->description().targetVocabulary();
     CallerInterrupt interrupt(request.given);
-    TokenTexts texts{sources, model->model->sourceVocabulary(), target};
-    CallerListener listener(request.given, texts, sources.count, memory);
+    size_t aligned = model->model->alignedInput().value_or(0);
+    TokenTexts texts{request.sources[aligned],
+                     model->model->hasEncoder()
+                         ? model->model->inputVocabulary(aligned)
+                         : nullptr,
+                     target};
+    CallerListener listener(request.given, texts, count, memory);
     DecodeOptions search(&memory);
     search.interrupt = &interrupt;
     if (request.given.on_token)
@@ -782,6 +905,7 @@ static attn_results *decode(const attn_model *model,
     results->description = model->model->sharedDescription();
     results->sentences = {
         Layout(memory).take<attn_results::Sentence>(all.size()), all.size()};
+
     for (size_t i = 0; i < all.size(); ++i)
       fillResult(found[i], i, texts, memory, results->sentences[i]);
     return results.release();
@@ -807,7 +931,7 @@ static size_t memoryPlan(const attn_model *model,
       return fail(ATTN_ERROR_ARGUMENT, message);
     bool forced = copy.forced, prefixed = copy.prefixes;
     copy.forced = copy.prefixes = nullptr;
-    if (!readRequest(nullptr, &copy, request, message) ||
+    if (!readRequest(*model->model, nullptr, &copy, request, message) ||
         (limits &&
          !copyOptions(&given, sizeof(given), limits, "attn_limits", message)))
       return fail(ATTN_ERROR_ARGUMENT, message);
@@ -847,6 +971,10 @@ static const attn_vocabulary *vocabulary(const attn_model *model,
                                              : nullptr;
 }
 
+static const attn_input *input(const attn_model *model, size_t number) {
+  return number < model->inputs.size() ? &model->inputs[number] : nullptr;
+}
+
 static size_t resultCount(const attn_results *results) {
   return results->sentences.size();
 }
@@ -879,6 +1007,7 @@ attn_api attn::modelApi() {
   api.free_results = freeResults;
   api.memory_plan = memoryPlan;
   api.clear_error = clearError;
+  api.input = input;
   addStepApi(api);
   return api;
 }

@@ -23,12 +23,16 @@ struct attn_model {
   attn_model_info info;
   std::vector<attn_vocabulary> vocabularies;
   std::vector<std::vector<const char *>> tokens; ///< By vocabulary.
+  std::vector<attn_input> inputs;
 };
 
 namespace attn {
 
 /// The table with `name`, `has_weights` and `open` left null.
 attn_api modelApi();
+
+/// What a sentence of at most `longest` positions for any input takes.
+void takeSource(const Model &model, size_t longest, Layout &layout);
 
 /// Adds the functions that decode step by step to a table.
 void addStepApi(attn_api &api);
@@ -47,15 +51,30 @@ void setError(attn_error *error, attn_status status, const char *message);
 bool copyOptions(void *to, size_t size, const void *from, const char *name,
                  std::string &error);
 
-/// Whether sentences are given as they must be; if not, a message.
-bool checkSentences(const attn_sentences &sentences, const char *what,
-                    std::string &error);
+/// What a caller gives for each input of a model: an array of structures, whose
+/// size is the caller's.
+class SourceSentences {
+public:
+  /// Whether they are given as they must be; if not, a message.
+  bool read(const Model &model, const attn_sentences *given,
+            std::string &error);
 
-/// Writes the ids of one sentence of a caller's, as many as it is long. False
-/// and a message on failure.
-bool readSentence(const attn_sentences &sentences, size_t number,
-                  const Vocabulary &vocabulary, int32_t *ids,
-                  std::string &error);
+  /// How many sentences there are.
+  size_t count() const { return first ? (*this)[0].count : 0; }
+  /// The longest that a sentence is for any input.
+  size_t longest() const;
+  /// What is given for an input; for a model without an encoder there is one.
+  attn_sentences operator[](size_t input) const;
+
+  /// Reads one sentence for all inputs. Takes the memory that `takeSource`
+  /// says. False and a message on failure.
+  bool read(const Model &model, size_t number, Arena &memory,
+            std::span<InputSource> &source, std::string &error) const;
+
+private:
+  const char *first = nullptr;
+  size_t stride = 0, inputs = 0;
+};
 
 } // namespace attn
 

@@ -31,7 +31,7 @@ public:
   explicit CompiledBackend(CompiledPrograms programs)
       : programs(std::move(programs)) {}
 
-  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
+  DecodingPtr encode(std::span<const SourceSpan> sentences, int64_t rows,
                      int64_t steps, Arena &memory, std::string &) override {
     return encodeCompiled(programs, sentences, rows, steps, memory);
   }
@@ -93,19 +93,25 @@ bool checkPrograms(const attn_compiled_model &compiled,
       size_t count = SIZE_MAX;
       if (buffer.role == Parameter)
         count = description.parameters.size();
-      else if (buffer.role == Input || buffer.role == Length)
+      else if (buffer.role == BufferRole::Input)
         count = description.inputs.size();
+      else if (buffer.role == Length)
+        count = description.axes.size();
       if (static_cast<size_t>(buffer.index) >= count)
         return fail(where + "expected an index below " + std::to_string(count));
       if (buffer.role == Prepared &&
           !findBuffer(description.prepare, Prepared, buffer.index))
         return fail(where + "expected what is prepared in program prepare");
-      bool i32 = buffer.role == Input || buffer.role == Length ||
+      bool tokens =
+          buffer.role == BufferRole::Input &&
+          description.inputs[static_cast<size_t>(buffer.index)].isTokens();
+      bool i32 = tokens || buffer.role == Length ||
                  buffer.role == MemoryLength || buffer.role == Token ||
                  buffer.role == Position || buffer.role == Sentence ||
                  buffer.role == Slot || buffer.role == TargetLength;
       bool f32 = buffer.role == Parameter || buffer.role == Logits ||
-                 buffer.role == Weights;
+                 buffer.role == Weights ||
+                 (buffer.role == BufferRole::Input && !tokens);
       if ((i32 && buffer.type != "i32") || (f32 && buffer.type != "f32"))
         return fail(where + "expected type " + (i32 ? "i32" : "f32") +
                     ", but got " + buffer.type);
@@ -138,12 +144,15 @@ bool checkPrograms(const attn_compiled_model &compiled,
       if (dim.kind != Kind::Number)
         return fail("expected fixed sizes in program prepare");
   for (const Buffer &buffer : description.encode) {
-    int32_t axis = 0;
-    if (buffer.role == Input || buffer.role == Length)
-      axis = description.inputs[static_cast<size_t>(buffer.index)].axis;
-    if (buffer.role == Input &&
-        !isShape(&buffer, {{Kind::Sentences, 0}, {Kind::Axis, axis}}))
-      return fail("expected inputs of shape [sentences, axis]");
+    if (buffer.role == BufferRole::Input) {
+      const auto &input = description.inputs[static_cast<size_t>(buffer.index)];
+      std::vector<Dimension> dims = {{Kind::Sentences, 0},
+                                     {Kind::Axis, input.axis}};
+      for (int64_t size : input.shape)
+        dims.push_back({Kind::Number, size});
+      if (!isShape(&buffer, dims))
+        return fail("expected inputs of shape [sentences, axis, features]");
+    }
     if (buffer.role == Length && !isShape(&buffer, {{Kind::Sentences, 0}}))
       return fail("expected lengths of shape [sentences]");
   }
@@ -279,6 +288,7 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
   CompiledPrograms programs;
   programs.compiled = compiled;
   programs.axes = description.axes;
+  programs.inputs = description.inputs.size();
   programs.alignment = description.alignment;
   programs.constants = std::move(constants);
   programs.resolve(description);

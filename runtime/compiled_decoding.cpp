@@ -102,15 +102,35 @@ void CompiledPrograms::resolve(const Description &description) {
 
 namespace {
 
-void fillExtents(const CompiledPrograms &programs, const DecodingLimits &limits,
-                 int64_t *extents) {
-  extents[ATTN_EXTENT_SENTENCES] = limits.sentences;
-  extents[ATTN_EXTENT_ROWS] = limits.sentences;
+/// `lengthOf` tells the longest sequence of an input.
+template <typename LengthOf>
+void fillExtents(const CompiledPrograms &programs, int64_t sentences,
+                 LengthOf lengthOf, int64_t *extents) {
+  extents[ATTN_EXTENT_SENTENCES] = sentences;
+  extents[ATTN_EXTENT_ROWS] = sentences;
   extents[ATTN_EXTENT_PAST] = 0;
   extents[ATTN_EXTENT_SLOTS] = 0;
-  for (size_t axis = 0; axis < programs.axes.size(); ++axis)
+  for (int32_t axis = 0; axis < static_cast<int32_t>(programs.axes.size());
+       ++axis)
     extents[ATTN_EXTENT_AXIS + axis] = axisLength(
-        programs.axes, static_cast<int32_t>(axis), limits.sourceLength);
+        programs.axes, axis, lengthOf(axisInput(programs.axes, axis)));
+}
+
+/// Writes one input of all sentences, padded to the longest of them. Padding
+/// is never read for what it means, but ids must be valid indices.
+void writeInput(std::span<const SourceSpan> sentences, size_t input,
+                size_t longest, size_t positionBytes, char *to) {
+  for (SourceSpan sentence : sentences) {
+    const InputSource &source = sentence[input];
+    const void *from = source.ids;
+    if (source.features)
+      from = source.features;
+    size_t bytes = source.length * positionBytes;
+    if (bytes)
+      memcpy(to, from, bytes);
+    memset(to + bytes, 0, (longest - source.length) * positionBytes);
+    to += longest * positionBytes;
+  }
 }
 
 using Growth = CompiledPrograms::Growth;
@@ -119,7 +139,7 @@ using Growth = CompiledPrograms::Growth;
 struct Places {
   int64_t *extents = nullptr;          ///< [extents]
   int64_t *alignmentLengths = nullptr; ///< [sentences]
-  int64_t *sourceLengths = nullptr;    ///< [sentences]
+  int64_t *sourceLengths = nullptr;    ///< [sentences, inputs]
   void **addresses = nullptr;          ///< [arrays]
   void **buffers = nullptr;            ///< Of the program that runs.
   const void **befores = nullptr;      ///< [states] Those of the rows before.
@@ -146,7 +166,11 @@ void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
   extents = layout.take<int64_t>(programs.extentCount());
   if (programs.alignment)
     alignmentLengths = layout.take<int64_t>(static_cast<size_t>(sentences));
-  sourceLengths = layout.take<int64_t>(static_cast<size_t>(sentences));
+  size_t lengths;
+  if (__builtin_mul_overflow(static_cast<size_t>(sentences), programs.inputs,
+                             &lengths))
+    throwOutOfMemory();
+  sourceLengths = layout.take<int64_t>(lengths);
   addresses = layout.take<void *>(programs.arrays.size());
   buffers = layout.take<void *>(
       std::max(programs.encode.size(), programs.step.size()));
@@ -169,7 +193,7 @@ void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
 class CompiledDecoding final : public Decoding {
 public:
   CompiledDecoding(const CompiledPrograms &programs,
-                   std::span<const TokenSpan> sentences, int64_t rows,
+                   std::span<const SourceSpan> sentences, int64_t rows,
                    int64_t steps, Arena &memory);
 
   bool step(const StepRequest &request, StepResult &result,
@@ -185,6 +209,14 @@ public:
 
 private:
   Extents extents() const { return {places.extents, programs.extentCount()}; }
+  /// The length of an axis for one sentence.
+  int64_t lengthOf(int32_t axis, int64_t sentence) const {
+    size_t inputs = programs.inputs;
+    return axisLength(
+        programs.axes, axis,
+        places.sourceLengths[static_cast<size_t>(sentence) * inputs +
+                             axisInput(programs.axes, axis)]);
+  }
   void reserveRows(int64_t rows);
   void reserveSlots();
   void gatherStates(const StepRequest &request);
@@ -204,35 +236,39 @@ private:
 };
 
 CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
-                                   std::span<const TokenSpan> sentences,
+                                   std::span<const SourceSpan> sentences,
                                    int64_t rows, int64_t steps, Arena &memory)
     : programs(programs), memory(memory),
       slots(memory.isBounded()
                 ? static_cast<std::pmr::memory_resource *>(&memory)
                 : std::pmr::new_delete_resource()) {
-  DecodingLimits limits;
-  limits.sentences = static_cast<int64_t>(sentences.size());
-  for (TokenSpan sentence : sentences)
-    limits.sourceLength =
-        std::max(limits.sourceLength, static_cast<int64_t>(sentence.size()));
+  const int64_t count = static_cast<int64_t>(sentences.size());
   Layout layout(memory);
-  places.takeFixed(programs, limits.sentences, layout);
-  fillExtents(programs, limits, places.extents);
+  places.takeFixed(programs, count, layout);
+  fillExtents(
+      programs, count,
+      [&](size_t input) {
+        size_t longest = 0;
+        for (SourceSpan sentence : sentences)
+          longest = std::max(longest, sentence[input].length);
+        return static_cast<int64_t>(longest);
+      },
+      places.extents);
   places.takeArrays(programs, extents(), Growth::None, layout);
-  for (size_t i = 0; i < sentences.size(); ++i)
-    places.sourceLengths[i] = static_cast<int64_t>(sentences[i].size());
+  int64_t *length = places.sourceLengths;
+  for (SourceSpan sentence : sentences)
+    for (const InputSource &source : sentence)
+      *length++ = static_cast<int64_t>(source.length);
   if (programs.alignment)
-    for (size_t i = 0; i < sentences.size(); ++i)
-      places.alignmentLengths[i] =
-          axisLength(programs.axes, programs.alignment->axis,
-                     static_cast<int64_t>(sentences[i].size()));
+    for (int64_t i = 0; i < count; ++i)
+      places.alignmentLengths[i] = lengthOf(programs.alignment->axis, i);
   if (memory.isBounded()) {
     // One workspace for both programs is enough where its size is known.
     size_t size = workspaceBytes(programs.compiled.encode, extents());
     places.extents[ATTN_EXTENT_ROWS] = rows;
     places.extents[ATTN_EXTENT_PAST] = steps;
     size = std::max(size, workspaceBytes(programs.compiled.step, extents()));
-    places.extents[ATTN_EXTENT_ROWS] = limits.sentences;
+    places.extents[ATTN_EXTENT_ROWS] = count;
     places.extents[ATTN_EXTENT_PAST] = 0;
     places.takeWorkspace(size, layout);
     if (programs.slotArray) {
@@ -242,18 +278,20 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
   }
 
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
-    int32_t *to = static_cast<int32_t *>(places.addresses[i]);
-    BufferRole role = programs.arrays[i].role;
-    if (role == BufferRole::Length)
-      for (TokenSpan sentence : sentences)
-        *to++ = static_cast<int32_t>(sentence.size());
-    if (role == BufferRole::Input)
-      for (TokenSpan sentence : sentences) {
-        // Padding is never read for what it means, but must be a valid index.
-        to = std::copy(sentence.begin(), sentence.end(), to);
-        to = std::fill_n(
-            to, limits.sourceLength - static_cast<int64_t>(sentence.size()), 0);
-      }
+    const CompiledPrograms::Array &array = programs.arrays[i];
+    void *to = places.addresses[i];
+    if (array.role == BufferRole::Length)
+      for (int64_t s = 0; s < count; ++s)
+        static_cast<int32_t *>(to)[s] =
+            static_cast<int32_t>(lengthOf(array.index, s));
+    if (array.role != BufferRole::Input)
+      continue;
+    // Of shape [sentences, axis, features].
+    size_t axis = static_cast<size_t>(array.dims[1].number);
+    writeInput(sentences, static_cast<size_t>(array.index),
+               static_cast<size_t>(places.extents[ATTN_EXTENT_AXIS + axis]),
+               arrayBytes(array.elementBytes, array.dims, extents(), 2),
+               static_cast<char *>(to));
   }
   if (!programs.encode.empty())
     run(programs.compiled.encode, programs.encode);
@@ -407,8 +445,7 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
       int64_t size = array.dims[d].number, full = size;
       if (array.dims[d].kind == Dimension::Kind::Axis) {
         full = places.extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
-        size = axisLength(programs.axes, static_cast<int32_t>(size),
-                          places.sourceLengths[sentence]);
+        size = lengthOf(static_cast<int32_t>(size), sentence);
       }
       shape.push_back(static_cast<size_t>(size));
       padded.push_back(static_cast<size_t>(full));
@@ -468,7 +505,7 @@ bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
 } // namespace
 
 DecodingPtr encodeCompiled(const CompiledPrograms &programs,
-                           std::span<const TokenSpan> sentences, int64_t rows,
+                           std::span<const SourceSpan> sentences, int64_t rows,
                            int64_t steps, Arena &memory) {
   void *place = Layout(memory).take<CompiledDecoding>(1);
   return DecodingPtr(
@@ -482,7 +519,9 @@ size_t compiledDecodingBytes(const CompiledPrograms &programs,
   char few[64 * sizeof(int64_t)];
   std::pmr::monotonic_buffer_resource memory(few, sizeof(few));
   std::pmr::vector<int64_t> extents(programs.extentCount(), &memory);
-  fillExtents(programs, limits, extents.data());
+  fillExtents(
+      programs, limits.sentences, [&](size_t) { return limits.sourceLength; },
+      extents.data());
   Layout layout;
   Places places;
   layout.take<CompiledDecoding>(1);

@@ -67,6 +67,7 @@ struct CompiledPrograms {
 
   attn_compiled_model compiled;
   std::vector<Axis> axes;
+  size_t inputs = 0; ///< Of the encoder.
   std::optional<Alignment> alignment;
   Constants constants;
 
@@ -93,7 +94,7 @@ private:
 
 /// Backend::encode over generated code.
 DecodingPtr encodeCompiled(const CompiledPrograms &programs,
-                           std::span<const TokenSpan> sentences, int64_t rows,
+                           std::span<const SourceSpan> sentences, int64_t rows,
                            int64_t steps, Arena &memory);
 
 /// Backend::memoryBytes over generated code.

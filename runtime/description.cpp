@@ -13,6 +13,20 @@
 
 namespace attn {
 
+int64_t Input::width() const {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+size_t axisInput(const std::vector<Axis> &axes, int32_t axis) {
+  const Axis *which = &axes[static_cast<size_t>(axis)];
+  while (which->input < 0)
+    which = &axes[static_cast<size_t>(which->of)];
+  return static_cast<size_t>(which->input);
+}
+
 int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
                    int64_t inputLength) {
   const Axis &which = axes[static_cast<size_t>(axis)];
@@ -268,8 +282,18 @@ bool parseDescription(std::string_view json, Description &description,
     for (const JsonValue &entry : reader.list(*inputs, "inputs")) {
       Input input;
       input.name = reader.text(reader.member(entry, "name"), "name");
-      input.kind = reader.text(reader.member(entry, "kind"), "kind");
-      input.vocabulary = reader.numberOr(entry, "vocabulary", -1);
+      const std::string &kind =
+          reader.text(reader.member(entry, "kind"), "kind");
+      if (kind == "tokens")
+        input.vocabulary =
+            reader.number(reader.member(entry, "vocabulary"), "vocabulary");
+      else if (kind == "features")
+        for (const JsonValue &size :
+             reader.list(reader.member(entry, "shape"), "shape"))
+          input.shape.push_back(reader.integer(size, "shape"));
+      else
+        reader.fail("expected tokens or features as kind, but got " +
+                    quote(kind));
       if (const JsonValue *end = entry.find("end"))
         input.end = end->boolean;
       input.axis = reader.number(reader.member(entry, "axis"), "axis");
@@ -317,8 +341,9 @@ bool checkDescription(const Description &description, std::string &error) {
                ignored, prepare, encode, step, force] = description;
 
   for (size_t i = 0; i < axes.size(); ++i) {
-    bool source = axes[i].input >= 0 && axes[i].of < 0 &&
-                  isPlace(axes[i].input, inputs.size());
+    bool source = axes[i].of < 0 && isPlace(axes[i].input, inputs.size()) &&
+                  static_cast<size_t>(
+                      inputs[static_cast<size_t>(axes[i].input)].axis) == i;
     bool derived = axes[i].input < 0 && isPlace(axes[i].of, i);
     if ((!source && !derived) || axes[i].stride < 1)
       return fail("expected axis " + quote(axes[i].name) +
@@ -326,17 +351,25 @@ bool checkDescription(const Description &description, std::string &error) {
                   "axis before it");
   }
   for (const Input &input : inputs) {
-    if (!isPlace(input.axis, axes.size()))
-      return fail("expected input " + quote(input.name) + " on a known axis");
-    if (input.kind == "tokens" &&
-        !isPlace(input.vocabulary, vocabularies.size()))
+    if (!isPlace(input.axis, axes.size()) ||
+        axes[static_cast<size_t>(input.axis)].input < 0)
+      return fail("expected input " + quote(input.name) +
+                  " on the axis of an input");
+    if (input.vocabulary < -1 ||
+        (input.isTokens() && !isPlace(input.vocabulary, vocabularies.size())))
       return fail("expected input " + quote(input.name) +
                   " with a known vocabulary");
     if (input.end &&
-        (input.kind != "tokens" ||
+        (!input.isTokens() ||
          vocabularies[static_cast<size_t>(input.vocabulary)].marks().end < 0))
       return fail("expected a vocabulary with an end token for input " +
                   quote(input.name));
+    int64_t width = 1;
+    for (int64_t size : input.shape)
+      if (size < 1 || __builtin_mul_overflow(width, size, &width) ||
+          width > std::numeric_limits<int32_t>::max())
+        return fail("expected input " + quote(input.name) +
+                    " with a shape of positive integers");
   }
   if (!isPlace(target.vocabulary, vocabularies.size()))
     return fail("expected a target with a known vocabulary");

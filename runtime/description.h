@@ -43,14 +43,21 @@ struct LengthLimit {
   std::string describe(const char *what) const;
 };
 
-/// An input of the encoder.
+/// The input whose length an axis is, or is derived from.
+size_t axisInput(const std::vector<Axis> &axes, int32_t axis);
+
+/// An input of the encoder: tokens of a vocabulary, or features.
 struct Input {
   std::string name;
-  std::string kind = "tokens";
-  int32_t vocabulary = -1;
+  int32_t vocabulary = -1;      ///< -1: features.
+  std::vector<int64_t> shape{}; ///< Of the features of one position.
   bool end = false; ///< Whether the end token is added to each sentence.
-  int32_t axis = 0;
-  std::optional<LengthLimit> limit;
+  int32_t axis = 0; ///< That of an input, not a derived one.
+  std::optional<LengthLimit> limit{};
+
+  bool isTokens() const { return vocabulary >= 0; }
+  /// The numbers that a position has.
+  int64_t width() const;
 };
 
 /// What the decoder emits.
@@ -121,13 +128,17 @@ struct Description {
   /// Empty where the model has no parallel form.
   Program force;
 
+  /// The input on whose positions an input lies: mostly itself.
+  size_t inputOver(const Input &input) const {
+    return axisInput(axes, input.axis);
+  }
   /// Which vocabulary hypotheses are made of.
   const Vocabulary &targetVocabulary() const {
     return vocabularies[static_cast<size_t>(target.vocabulary)];
   }
 };
 
-/// The length of an axis where every input has the given length.
+/// The length of an axis where that input has the given length.
 int64_t axisLength(const std::vector<Axis> &axes, int32_t axis,
                    int64_t inputLength);
 

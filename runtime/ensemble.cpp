@@ -41,8 +41,7 @@ static bool checkVocabulary(const Vocabulary &mine,
 
 bool checkMember(const Model &model, const attn_member &member,
                  std::string &error) {
-  constexpr size_t needed =
-      offsetof(attn_api, free_decoding) + sizeof(attn_api::free_decoding);
+  constexpr size_t needed = offsetof(attn_api, input) + sizeof(attn_api::input);
   if (!member.api || !member.model) {
     error = "expected a table and a model, but got null";
     return false;
@@ -69,11 +68,25 @@ bool checkMember(const Model &model, const attn_member &member,
             quote(model.description().model) + ", but got " + quote(info.name);
     return false;
   }
-  return checkVocabulary(model.description().targetVocabulary(),
-                         vocabulary(info.target_vocabulary), "target", error) &&
-         (!info.has_encoder ||
-          checkVocabulary(*model.sourceVocabulary(),
-                          vocabulary(info.source_vocabulary), "source", error));
+  if (!checkVocabulary(model.description().targetVocabulary(),
+                       vocabulary(info.target_vocabulary), "target", error))
+    return false;
+  const std::vector<Input> &inputs = model.description().inputs;
+  for (size_t i = 0; info.has_encoder && i < inputs.size(); ++i) {
+    const attn_input *input = api.input(member.model, i);
+    const Vocabulary *own = model.inputVocabulary(i);
+    if (!input || info.input_count != inputs.size() ||
+        !own != (input->vocabulary < 0) ||
+        (!own && static_cast<int64_t>(input->width) != inputs[i].width())) {
+      error = "expected the inputs of " + quote(model.description().model) +
+              ", but got those of " + quote(info.name);
+      return false;
+    }
+    if (own &&
+        !checkVocabulary(*own, vocabulary(input->vocabulary), "source", error))
+      return false;
+  }
+  return true;
 }
 
 namespace {
@@ -87,8 +100,8 @@ public:
       members[i].api->free_decoding(others[i].decoding);
   }
 
-  bool begin(DecodingPtr decoding, std::span<const TokenSpan> sentences,
-             size_t withoutEnd, size_t rows, std::string &error);
+  bool begin(DecodingPtr decoding, std::span<const SourceSpan> sentences,
+             const std::vector<Input> &inputs, size_t rows, std::string &error);
   bool step(const StepRequest &request, StepResult &result,
             std::string &error) override;
   int64_t memoryLength(int64_t sentence) const override {
@@ -117,16 +130,31 @@ private:
 };
 
 bool EnsembleDecoding::begin(DecodingPtr decoding,
-                             std::span<const TokenSpan> sentences,
-                             size_t withoutEnd, size_t rows,
+                             std::span<const SourceSpan> sentences,
+                             const std::vector<Input> &inputs, size_t rows,
                              std::string &error) {
   own = std::move(decoding);
   others.resize(members.size());
-  std::vector<size_t> lengths(sentences.size()), none(sentences.size());
-  std::vector<const int32_t *> ids(sentences.size());
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    lengths[i] = sentences[i].size() - withoutEnd;
-    ids[i] = sentences[i].data();
+  const size_t count = sentences.size();
+  std::vector<size_t> none(count), lengths;
+  std::vector<const int32_t *> ids;
+  std::vector<const float *> features;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (SourceSpan sentence : sentences) {
+      // Each member adds its own end token.
+      lengths.push_back(sentence[i].length - (inputs[i].end ? 1 : 0));
+      ids.push_back(sentence[i].ids);
+      features.push_back(sentence[i].features);
+    }
+  const attn_sentences nothing = {sizeof(nothing), count,   none.data(),
+                                  nullptr,         nullptr, nullptr};
+  std::vector<attn_sentences> some(inputs.size(), nothing);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    some[i].lengths = lengths.data() + i * count;
+    if (inputs[i].isTokens())
+      some[i].ids = ids.data() + i * count;
+    else
+      some[i].features = features.data() + i * count;
   }
   attn_encode_options options = attn_default_encode_options();
   options.rows = rows;
@@ -134,12 +162,10 @@ bool EnsembleDecoding::begin(DecodingPtr decoding,
     const attn_api &api = *members[i].api;
     // A model that only generates says the same whatever the source.
     bool reads = api.info(members[i].model)->has_encoder;
-    attn_sentences some = {sizeof(some), sentences.size(),
-                           reads ? lengths.data() : none.data(), nullptr,
-                           ids.data()};
+
     attn_error problem = ATTN_ERROR_INIT;
-    others[i].decoding =
-        api.encode(members[i].model, &some, &options, &problem);
+    others[i].decoding = api.encode(
+        members[i].model, reads ? some.data() : &nothing, &options, &problem);
     if (!others[i].decoding)
       return fail(i, problem, error);
   }
@@ -179,7 +205,7 @@ bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
 
 } // namespace
 
-DecodingPtr EnsembleBackend::encode(std::span<const TokenSpan> sentences,
+DecodingPtr EnsembleBackend::encode(std::span<const SourceSpan> sentences,
                                     int64_t rows, int64_t steps, Arena &memory,
                                     std::string &error) {
   DecodingPtr own =
@@ -189,7 +215,7 @@ DecodingPtr EnsembleBackend::encode(std::span<const TokenSpan> sentences,
   auto decoding = std::make_unique<EnsembleDecoding>(
       members,
       static_cast<size_t>(model.description().targetVocabulary().size()));
-  if (!decoding->begin(std::move(own), sentences, model.sourceEnd() >= 0,
+  if (!decoding->begin(std::move(own), sentences, model.description().inputs,
                        static_cast<size_t>(rows), error))
     return nullptr;
   return decoding;

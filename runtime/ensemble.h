@@ -36,7 +36,7 @@ public:
   EnsembleBackend(const Model &model, std::span<const attn_member> members)
       : model(model), members(members) {}
 
-  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t rows,
+  DecodingPtr encode(std::span<const SourceSpan> sentences, int64_t rows,
                      int64_t steps, Arena &memory, std::string &error) override;
 
 private:

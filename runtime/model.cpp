@@ -24,31 +24,23 @@ std::unique_ptr<Model> Model::create(Description description,
     failure = {ATTN_ERROR_MODEL, "description: " + error};
     return nullptr;
   }
-  if (description.inputs.size() > 1 ||
-      (!description.inputs.empty() && description.inputs[0].kind != "tokens")) {
-    failure = {ATTN_ERROR_UNSUPPORTED,
-               "expected a model whose only input is tokens, but got " +
-                   quote(description.model) + " with " +
-                   (description.inputs.size() > 1
-                        ? std::to_string(description.inputs.size()) + " inputs"
-                        : description.inputs[0].kind)};
-    return nullptr;
-  }
   std::unique_ptr<Model> model(new Model);
   model->about = std::make_shared<const Description>(std::move(description));
   model->backend = std::move(backend);
   return model;
 }
 
-const Vocabulary *Model::sourceVocabulary() const {
-  if (about->inputs.empty())
-    return nullptr;
-  return &about->vocabularies[static_cast<size_t>(about->inputs[0].vocabulary)];
+bool Model::addsEnd() const {
+  return std::any_of(about->inputs.begin(), about->inputs.end(),
+                     [](const Input &input) { return input.end; });
 }
 
-bool Model::alignsWords() const {
-  return about->alignment && !about->inputs.empty() &&
-         about->alignment->axis == about->inputs[0].axis;
+std::optional<size_t> Model::alignedInput() const {
+  for (size_t i = 0; about->alignment && i < about->inputs.size(); ++i)
+    if (about->inputs[i].isTokens() &&
+        about->inputs[i].axis == about->alignment->axis)
+      return i;
+  return std::nullopt;
 }
 
 /// Whether ids are of a vocabulary; if not, a message.
@@ -67,27 +59,42 @@ static bool checkIds(TokenSpan ids, const Vocabulary &vocabulary,
 /// Whether a sequence is as short as its positions have to be; if not, a
 /// message.
 static bool checkLength(size_t length, const std::optional<LengthLimit> &limit,
-                        const char *what, bool hasEnd, std::string &error) {
+                        const char *what, const char *elements, bool hasEnd,
+                        std::string &error) {
   if (!limit || static_cast<int64_t>(length) <= limit->length)
     return true;
   error =
       std::string("expected a ") + what + " of " +
-      limit->describe(hasEnd ? "tokens, its end token included" : "tokens") +
+      limit->describe(hasEnd ? "tokens, its end token included" : elements) +
       ", but got " + std::to_string(length);
   return false;
 }
 
-bool Model::checkSource(TokenSpan ids, std::string &error) const {
-  if (const Vocabulary *vocabulary = sourceVocabulary())
-    return checkIds(ids, *vocabulary, error) &&
-           checkLength(ids.size() + (sourceEnd() >= 0), about->inputs[0].limit,
-                       "source", sourceEnd() >= 0, error);
-  if (ids.empty())
-    return true;
-  error = "expected an empty sentence for " + quote(about->model) +
-          ", which has no encoder, but got " + std::to_string(ids.size()) +
-          " tokens";
-  return false;
+bool Model::finishSource(std::span<InputSource> source,
+                         std::string &error) const {
+  const std::vector<Input> &inputs = about->inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Vocabulary *vocabulary = inputVocabulary(i);
+    if (vocabulary &&
+        !checkIds({source[i].ids, source[i].length}, *vocabulary, error))
+      return false;
+    if (inputs[i].end)
+      source[i].ids[source[i].length++] = vocabulary->marks().end;
+    if (!checkLength(source[i].length, inputs[i].limit, "source",
+                     vocabulary ? "tokens" : "positions", inputs[i].end, error))
+      return false;
+    size_t over = about->inputOver(inputs[i]);
+    size_t wanted = source[over].length, end = inputs[i].end ? 1 : 0;
+    if (source[i].length == wanted)
+      continue;
+    error = "expected " + std::to_string(wanted - std::min(end, wanted)) +
+            " positions of input " + quote(inputs[i].name) +
+            ", which lies over " + quote(inputs[over].name) +
+            (inputs[over].end ? " and its end token" : "") + ", but got " +
+            std::to_string(source[i].length - end);
+    return false;
+  }
+  return true;
 }
 
 SearchTarget Model::searchTarget() const {
@@ -117,7 +124,8 @@ static std::optional<int64_t> findMaximumLength(const DecodeOptions &options,
 /// Makes of a sentence what the search takes. False where there is nothing to
 /// search for: then the result is complete.
 bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
-                    SearchSentence &prepared, DecodeResult &result) const {
+                    InputSource *source, SearchSentence &prepared,
+                    DecodeResult &result) const {
   auto fail = [&](const std::string &message) {
     result.failure = {ATTN_ERROR_INPUT, message};
     return false;
@@ -127,20 +135,29 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
     return false;
   }
   std::string error;
-  size_t length = sentence.source.size();
-  if (!checkSource(sentence.source, error))
-    return fail(error);
-  if (hasEncoder() && !length) {
+  bool empty =
+      std::all_of(sentence.source.begin(), sentence.source.end(),
+                  [](const InputSource &source) { return source.length == 0; });
+  if (hasEncoder() && empty) {
     // R20: no model is run.
     result.hypotheses.emplace_back(result.hypotheses.get_allocator().resource())
         .finished = true;
     return false;
   }
-  prepared.source = std::move(sentence.source);
-  if (sourceEnd() >= 0)
-    prepared.source.push_back(sourceEnd());
-
-  prepared.words = static_cast<int64_t>(length);
+  if (sentence.source.size() != about->inputs.size())
+    return fail("expected " + std::to_string(about->inputs.size()) +
+                " inputs, but got " + std::to_string(sentence.source.size()));
+  std::copy(sentence.source.begin(), sentence.source.end(), source);
+  prepared.source = {source, about->inputs.size()};
+  if (!finishSource({source, about->inputs.size()}, error))
+    return fail(error);
+  auto given = [&](size_t input) {
+    return prepared.source[input].length - (about->inputs[input].end ? 1 : 0);
+  };
+  if (std::optional<size_t> input = alignedInput())
+    prepared.words = static_cast<int64_t>(given(*input));
+  // Without an encoder, what is continued takes the source's place.
+  size_t length = hasEncoder() ? given(0) : sentence.prefix.size();
   if (sentence.forced)
     return prepareForced(std::move(*sentence.forced), prepared, error) ||
            fail(error);
@@ -161,6 +178,7 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
   if (end != prepared.prefix.end())
     prepared.prefix.erase(end + 1, prepared.prefix.end());
   if (!checkLength(prepared.prefix.size(), about->target.limit, "prefix",
+                   "tokens",
                    /*hasEnd=*/false, error))
     return fail(error);
   if (static_cast<int64_t>(prepared.prefix.size()) > prepared.maxLength)
@@ -189,7 +207,14 @@ bool Model::prepareForced(TokenIds forced, SearchSentence &prepared,
   if (end >= 0)
     prepared.forced->push_back(end);
   return checkLength(prepared.forced->size(), about->target.limit, "target",
-                     end >= 0, error);
+                     "tokens", end >= 0, error);
+}
+
+static size_t multiply(size_t a, size_t b) {
+  size_t product;
+  if (__builtin_mul_overflow(a, b, &product))
+    throwOutOfMemory();
+  return product;
 }
 
 bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
@@ -210,7 +235,7 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
     return false;
   }
   int64_t source =
-      static_cast<int64_t>(limits.sourceLength) + (sourceEnd() >= 0 ? 1 : 0);
+      static_cast<int64_t>(limits.sourceLength) + (addsEnd() ? 1 : 0);
   SearchTarget target = searchTarget();
   SearchLimits search;
   search.vocabularySize = target.vocabularySize;
@@ -224,8 +249,9 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
         static_cast<int64_t>(limits.targetLength) + (target.end >= 0 ? 1 : 0);
   } else {
     std::string error;
-    std::optional<int64_t> maximum =
-        findMaximumLength(options, limits.sourceLength, error);
+    std::optional<int64_t> maximum = findMaximumLength(
+        options, hasEncoder() ? limits.sourceLength : limits.targetLength,
+        error);
     if (!maximum) {
       failure = {ATTN_ERROR_OPTION, error};
       return false;
@@ -255,6 +281,7 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
   plan.workBytes = work.bytes();
   Layout call;
   call.take<SearchSentence>(limits.sentences);
+  call.take<InputSource>(multiply(limits.sentences, about->inputs.size()));
   call.take<size_t>(limits.sentences);
   call.take<Arena>(plan.workers);
   plan.callBytes = call.bytes();
@@ -402,20 +429,31 @@ bool Model::decode(std::span<SourceSentence> sentences,
   std::pmr::vector<size_t> order(&memory.call);
   prepared.reserve(sentences.size());
   order.reserve(sentences.size());
+  InputSource *sources =
+      Layout(memory.call)
+          .take<InputSource>(multiply(sentences.size(), about->inputs.size()));
   for (size_t i = 0; i < sentences.size(); ++i) {
-    SearchSentence &sentence = prepared.emplace_back(SearchSentence{
-        TokenIds(&memory.call), 0, std::nullopt, TokenIds(&memory.call), 0,
-        sentences[i].number.value_or(i), i});
-    if (prepare(sentences[i], options, sentence, results[i]))
+    SearchSentence &sentence =
+        prepared.emplace_back(SearchSentence{{},
+                                             0,
+                                             std::nullopt,
+                                             TokenIds(&memory.call),
+                                             0,
+                                             sentences[i].number.value_or(i),
+                                             i});
+    if (prepare(sentences[i], options, sources + i * about->inputs.size(),
+                sentence, results[i]))
       order.push_back(i);
   }
   // Sentences of similar length waste little on padding, and the long ones
   // come first.
   auto length = [&](size_t i) {
     const SearchSentence &sentence = prepared[i];
-    return std::pair(sentence.source.size(), sentence.forced
-                                                 ? sentence.forced->size()
-                                                 : sentence.prefix.size());
+    size_t positions = 0;
+    for (const InputSource &source : sentence.source)
+      positions += source.length;
+    return std::pair(positions, sentence.forced ? sentence.forced->size()
+                                                : sentence.prefix.size());
   };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     auto x = length(a), y = length(b);

@@ -29,15 +29,17 @@ struct Failure {
   bool failed() const { return status != ATTN_OK; }
 };
 
-/// A sentence to decode: ids of the source and, for forced decoding, of the
-/// target, both without end tokens; or of a prefix of the target, which an end
-/// token ends. A sentence that failed already keeps its failure.
+/// A sentence to decode: what each input of the encoder is given and, for
+/// forced decoding, ids of the target, all without end tokens; or ids of a
+/// prefix of the target, which an end token ends. A sentence that failed
+/// already keeps its failure.
 struct SourceSentence {
   explicit SourceSentence(
       std::pmr::memory_resource *memory = std::pmr::get_default_resource())
-      : source(memory), prefix(memory) {}
+      : prefix(memory) {}
 
-  TokenIds source;
+  /// The caller's, until the sentence is decoded.
+  SourceSpan source;
   std::optional<TokenIds> forced;
   TokenIds prefix;
   /// By which random numbers are drawn. Its place among the sentences, if not
@@ -73,7 +75,7 @@ struct DecodeResult {
 /// What a call of `decode` is given at most.
 struct CallLimits {
   size_t sentences = 1;
-  size_t sourceLength = 0; ///< Tokens, without an end token.
+  size_t sourceLength = 0; ///< Positions of any input, without an end token.
   size_t targetLength = 0; ///< of forced targets and of prefixes.
   bool forced = false;
 };
@@ -110,23 +112,25 @@ public:
   /// The same, for those who outlive the model.
   std::shared_ptr<const Description> sharedDescription() const { return about; }
   bool hasEncoder() const { return !about->inputs.empty(); }
-  /// Null where the model has no encoder.
-  const Vocabulary *sourceVocabulary() const;
-  /// The token that the model adds to each source, -1 if there is none.
-  int32_t sourceEnd() const {
-    return hasEncoder() && about->inputs[0].end
-               ? sourceVocabulary()->marks().end
-               : -1;
+  /// Null for an input of features.
+  const Vocabulary *inputVocabulary(size_t number) const {
+    const Input &input = about->inputs[number];
+    return input.isTokens()
+               ? &about->vocabularies[static_cast<size_t>(input.vocabulary)]
+               : nullptr;
   }
+  /// Whether the model adds an end token to some input.
+  bool addsEnd() const;
   Backend &decoder() const { return *backend; }
 
-  /// Whether a source's tokens, without an end token, are of its vocabulary; if
-  /// not, a message.
-  bool checkSource(TokenSpan ids, std::string &error) const;
+  /// Checks what a sentence that is not empty has for each input, and adds the
+  /// end tokens. False and a message where something is wrong.
+  bool finishSource(std::span<InputSource> source, std::string &error) const;
 
-  /// Whether the memory positions of the alignment are the source's tokens. An
-  /// encoder that shortens sequences has others.
-  bool alignsWords() const;
+  /// The input whose tokens are the memory positions of the alignment, if there
+  /// is one: features are no words, and an encoder that shortens sequences has
+  /// other positions.
+  std::optional<size_t> alignedInput() const;
 
   /// Divides a call. `plan` has the memory too if `withMemory`: then it throws
   /// std::bad_alloc where that is more than can be, and is false, with a
@@ -149,7 +153,8 @@ public:
 private:
   Model() = default;
   bool prepare(SourceSentence &sentence, const DecodeOptions &options,
-               SearchSentence &prepared, DecodeResult &result) const;
+               InputSource *source, SearchSentence &prepared,
+               DecodeResult &result) const;
   bool prepareForced(TokenIds forced, SearchSentence &prepared,
                      std::string &error) const;
   SearchTarget searchTarget() const;

@@ -624,7 +624,7 @@ struct Batch {
   }
   static void count(size_t sentences, size_t searchCount, size_t rows,
                     Layout &layout) {
-    layout.take<TokenSpan>(sentences);
+    layout.take<SourceSpan>(sentences);
     // The searches themselves are counted with what each of them has.
     layout.take<int64_t>(searchCount);
     for (int i = 0; i < 4; ++i)
@@ -632,7 +632,7 @@ struct Batch {
   }
 
   Scratch scratch;
-  std::pmr::vector<TokenSpan> sources;
+  std::pmr::vector<SourceSpan> sources;
   std::pmr::vector<SentenceSearch> searches; ///< In the order of sentences.
   /// Rows of the step before, by search: parents refer to them.
   std::pmr::vector<int64_t> firstRows;

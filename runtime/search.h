@@ -114,8 +114,8 @@ struct SearchTarget {
 };
 
 struct SearchSentence {
-  /// As the encoder takes it, see TokenIds.
-  TokenIds source;
+  /// As the encoder takes it, see SourceSpan.
+  SourceSpan source;
   /// Tokens that a hypothesis emits at most, its end token included.
   int64_t maxLength = 0;
   /// Forced decoding: the tokens to emit, an end token included.

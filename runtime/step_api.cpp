@@ -28,16 +28,14 @@ struct Rows {
 };
 
 struct Arrays {
-  int32_t *ids = nullptr;          ///< Of all sentences.
-  TokenSpan *sources = nullptr;    ///< [sentences]
+  SourceSpan *sources = nullptr;   ///< [sentences]
   size_t *memoryLengths = nullptr; ///< [sentences]
   /// [rows] What the backend is asked.
   int32_t *tokens = nullptr, *parents = nullptr;
   Rows now, before;
 
-  void takeSources(size_t sentences, size_t tokenCount, Layout &layout) {
-    ids = layout.take<int32_t>(tokenCount);
-    sources = layout.take<TokenSpan>(sentences);
+  void takeSources(size_t sentences, Layout &layout) {
+    sources = layout.take<SourceSpan>(sentences);
     memoryLengths = layout.take<size_t>(sentences);
   }
   void takeRows(size_t rows, Layout &layout) {
@@ -79,15 +77,19 @@ struct attn_decoding {
 
 /// The bytes of buffer for a decoding: some at its beginning may have to be
 /// skipped. 0 where the model's code does not work in buffers.
-static size_t neededBytes(const Model &model, size_t tokens,
-                          const DecodingLimits &limits) {
+static size_t neededBytes(const Model &model, const DecodingLimits &limits) {
   std::optional<size_t> work = model.decoder().memoryBytes(limits);
   if (!work)
     return 0;
-  Layout layout;
+  size_t sentences = static_cast<size_t>(limits.sentences), bytes;
+  Layout layout, source;
   Arrays arrays;
   layout.take<attn_decoding>(1);
-  arrays.takeSources(static_cast<size_t>(limits.sentences), tokens, layout);
+  takeSource(model, static_cast<size_t>(limits.sourceLength), source);
+  if (__builtin_mul_overflow(source.bytes(), sentences, &bytes))
+    throwOutOfMemory();
+  layout.takeBytes(bytes);
+  arrays.takeSources(sentences, layout);
   arrays.takeRows(static_cast<size_t>(limits.rows), layout);
   layout.takeBytes(*work);
   layout.takeBytes(1);
@@ -210,26 +212,20 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
   return &result;
 }
 
-/// The limits of the sentences given, and the tokens of all of them. False and
-/// a message where they are too many.
-static bool findLimits(const Model &model, const attn_sentences &sentences,
+/// The limits of so many sentences. False and a message where they are too
+/// large.
+static bool findLimits(const Model &model, size_t sentences, size_t longest,
                        size_t rows, size_t steps, DecodingLimits &limits,
-                       size_t &tokens, std::string &error) {
-  size_t end = model.sourceEnd() >= 0 ? 1 : 0;
-  size_t longest = 0;
-  tokens = 0;
-  for (size_t i = 0; i < sentences.count; ++i) {
-    longest = std::max(longest, sentences.lengths[i]);
-    tokens += sentences.lengths[i] + end;
-  }
-  rows = rows ? rows : sentences.count;
-  if (sentences.count > INT32_MAX || longest >= INT32_MAX || rows > INT32_MAX ||
+                       std::string &error) {
+  size_t end = model.addsEnd() ? 1 : 0;
+  rows = rows ? rows : sentences;
+  if (sentences > INT32_MAX || longest >= INT32_MAX || rows > INT32_MAX ||
       steps > INT32_MAX) {
     error =
         "expected sentences, tokens, rows and steps of less than 2147483648";
     return false;
   }
-  limits = {static_cast<int64_t>(sentences.count),
+  limits = {static_cast<int64_t>(sentences),
             static_cast<int64_t>(longest + end), static_cast<int64_t>(rows),
             static_cast<int64_t>(steps)};
   return true;
@@ -247,7 +243,7 @@ static void freeDecoding(attn_decoding *decoding) {
 /// A decoding of sentences which have been checked. Null and an error on
 /// failure.
 static attn_decoding *encodeSentences(const Model &model,
-                                      const attn_sentences &sentences,
+                                      const SourceSentences &sentences,
                                       const attn_encode_options &options,
                                       attn_error *error) {
   std::string message;
@@ -256,14 +252,14 @@ static attn_decoding *encodeSentences(const Model &model,
     return nullptr;
   };
   DecodingLimits limits;
-  size_t tokens;
-  if (!findLimits(model, sentences, options.rows, options.steps, limits, tokens,
-                  message))
+  const size_t count = sentences.count();
+  if (!findLimits(model, count, sentences.longest(), options.rows,
+                  options.steps, limits, message))
     return fail(ATTN_ERROR_OPTION, message);
   std::unique_ptr<attn_decoding, void (*)(attn_decoding *)> decoding(
       nullptr, freeDecoding);
   if (options.buffer) {
-    size_t needed = neededBytes(model, tokens, limits);
+    size_t needed = neededBytes(model, limits);
     if (!needed)
       return fail(ATTN_ERROR_UNSUPPORTED,
                   "expected a compiled model to use a buffer");
@@ -283,39 +279,35 @@ static attn_decoding *encodeSentences(const Model &model,
 
   Layout layout(decoding->memory);
   Arrays &arrays = decoding->arrays;
-  arrays.takeSources(sentences.count, tokens, layout);
+  arrays.takeSources(count, layout);
   arrays.takeRows(static_cast<size_t>(limits.rows), layout);
-  decoding->sentences = sentences.count;
+  decoding->sentences = count;
   decoding->capacity = static_cast<size_t>(limits.rows);
   if (options.buffer && model.decoder().hasPast())
     decoding->stepLimit = options.steps;
-  const Vocabulary *source = model.sourceVocabulary();
-  const Vocabulary &vocabulary =
-      source ? *source : model.description().targetVocabulary();
-  int32_t *ids = arrays.ids;
-  for (size_t i = 0; i < sentences.count; ++i) {
-    size_t length = sentences.lengths[i];
-    bool good = readSentence(sentences, i, vocabulary, ids, message) &&
-                model.checkSource({ids, length}, message);
-    if (good && source && !length) {
+
+  for (size_t i = 0; i < count; ++i) {
+    std::span<InputSource> source;
+    bool good = sentences.read(model, i, decoding->memory, source, message);
+    if (good && model.hasEncoder() &&
+        std::all_of(source.begin(), source.end(), [](const InputSource &input) {
+          return input.length == 0;
+        })) {
       good = false;
       message = "expected at least one token, but got none";
     }
-    if (!good)
+    if (!good || !model.finishSource(source, message))
       return fail(ATTN_ERROR_INPUT,
                   "sentence " + std::to_string(i) + ": " + message);
-    if (model.sourceEnd() >= 0)
-      ids[length++] = model.sourceEnd();
-    arrays.sources[i] = {ids, length};
-    ids += length;
+    arrays.sources[i] = source;
   }
   FloatingPointScope floatingPoint;
   decoding->decoding =
-      model.decoder().encode({arrays.sources, sentences.count}, limits.rows,
-                             limits.steps, decoding->memory, message);
+      model.decoder().encode({arrays.sources, count}, limits.rows, limits.steps,
+                             decoding->memory, message);
   if (!decoding->decoding)
     return fail(ATTN_ERROR_INPUT, message);
-  for (size_t i = 0; i < sentences.count; ++i)
+  for (size_t i = 0; i < count; ++i)
     arrays.memoryLengths[i] = static_cast<size_t>(
         decoding->decoding->memoryLength(static_cast<int64_t>(i)));
   return decoding.release();
@@ -333,15 +325,13 @@ static attn_decoding *encode(const attn_model *model,
     if (!model || !sentences)
       return fail("expected a model and sentences, but got null");
     std::string message;
-    attn_sentences given = {};
+    SourceSentences given;
     attn_encode_options how = attn_default_encode_options();
-    if (!copyOptions(&given, sizeof(given), sentences, "attn_sentences",
-                     message) ||
-        (options && !copyOptions(&how, sizeof(how), options,
+    if ((options && !copyOptions(&how, sizeof(how), options,
                                  "attn_encode_options", message)) ||
-        !checkSentences(given, "sentences", message))
+        !given.read(*model->model, sentences, message))
       return fail(message);
-    if (!given.count)
+    if (!given.count())
       return fail("expected at least one sentence, but got none");
     return encodeSentences(*model->model, given, how, error);
   });
@@ -357,21 +347,13 @@ static size_t encodeMemory(const attn_model *model, size_t sentences,
                "expected a model and at least one sentence, but got none");
       return 0;
     }
-    // One sentence is as good as all of the same length.
-    attn_sentences one = {sizeof(one), 1, &sourceLength, nullptr, nullptr};
     DecodingLimits limits;
-    size_t tokens;
-    bool fits = sentences <= INT32_MAX &&
-                findLimits(*model->model, one, rows ? rows : sentences, steps,
-                           limits, tokens, message);
-    if (!fits || __builtin_mul_overflow(tokens, sentences, &tokens)) {
-      setError(error, ATTN_ERROR_OPTION,
-               "expected sentences, tokens, rows and steps of less than "
-               "2147483648");
+    if (!findLimits(*model->model, sentences, sourceLength, rows, steps, limits,
+                    message)) {
+      setError(error, ATTN_ERROR_OPTION, message.c_str());
       return 0;
     }
-    limits.sentences = static_cast<int64_t>(sentences);
-    size_t needed = neededBytes(*model->model, tokens, limits);
+    size_t needed = neededBytes(*model->model, limits);
     if (!needed)
       setError(error, ATTN_ERROR_UNSUPPORTED,
                "expected a compiled model to plan for");

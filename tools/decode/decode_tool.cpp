@@ -56,7 +56,7 @@ public:
       tokens.push_back(words.data());
     }
     result = {sizeof(attn_sentences), all.size(), lengths.data(), tokens.data(),
-              nullptr};
+              nullptr, nullptr};
     return result;
   }
 

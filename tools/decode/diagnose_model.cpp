@@ -47,7 +47,7 @@ bool say(const attn_api &api, const attn_model *model,
   for (const std::vector<const char *> &own : texts)
     starts.push_back(own.data());
   attn_sentences batch = {sizeof(batch), sentences.size(), lengths.data(),
-                          starts.data(), nullptr};
+                          starts.data(), nullptr,          nullptr};
   attn_error error = ATTN_ERROR_INIT;
   auto fail = [&] {
     message = error.message;

@@ -78,7 +78,13 @@ std::vector<float> getLogits(::attn::Decoding &decoding, const Rows &rows,
 ::attn::DecodingPtr encodeSources(ReferenceBackend &backend,
                                   const std::vector<::attn::TokenIds> &sources,
                                   std::string &error) {
-  std::vector<::attn::TokenSpan> spans(sources.begin(), sources.end());
+  std::vector<::attn::TokenIds> copies = sources;
+  std::vector<::attn::InputSource> inputs(sources.size());
+  std::vector<::attn::SourceSpan> spans;
+  for (auto [ids, input] : llvm::zip(copies, inputs)) {
+    input = {ids.size(), ids.data(), nullptr};
+    spans.emplace_back(&input, 1);
+  }
   ::attn::Arena unused;
   return backend.encode(spans, static_cast<int64_t>(spans.size()), 0, unused,
                         error);

@@ -100,7 +100,7 @@ TEST(Alternatives, NeedAPlace) {
     return randomLogits(source, prefix, 8);
   });
   SearchSentence sentence;
-  sentence.source = {7};
+  sentence.source = tokens({7});
   sentence.maxLength = 3;
   sentence.prefix = {A, end};
   auto found = searchAll(backend, 8, {sentence}, alternatives(3))[0].hypotheses;
@@ -137,7 +137,7 @@ std::vector<Hypothesis> alternativesByPrefix(Backend &backend, size_t size,
                                              const SearchSentence &sentence,
                                              SearchOptions options) {
   std::vector<float> logits =
-      randomLogits(sentence.source, sentence.prefix, size);
+      randomLogits(idsOf(sentence.source), sentence.prefix, size);
   std::vector<int32_t> order;
   for (size_t i = 0; i < size; ++i)
     order.push_back(static_cast<int32_t>(i));

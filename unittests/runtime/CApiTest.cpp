@@ -110,7 +110,8 @@ TEST_F(CApi, StatesFollowTheirHypotheses) {
       const attn_hypothesis *x = api->hypothesis(found.get(), i, rank);
       if (!x->finished || !x->emitted)
         continue;
-      attn_sentences target = {sizeof(target), 1, &x->length, nullptr, &x->ids};
+      attn_sentences target = {sizeof(target), 1,       &x->length,
+                               nullptr,        &x->ids, nullptr};
       forced.forced = &target;
       Words words({lines[i]});
       Results again(api->decode(model, &words.view, &forced, &error),
@@ -160,7 +161,7 @@ TEST_F(CApi, TokenIdsAreTheSameAsWords) {
   const int32_t ids[] = {3, 4, 2};
   const int32_t *sentence = ids;
   size_t length = 3;
-  attn_sentences view = {sizeof(view), 1, &length, nullptr, &sentence};
+  attn_sentences view = {sizeof(view), 1, &length, nullptr, &sentence, nullptr};
   Results numbers(api->decode(model, &view, &options, &error),
                   api->free_results);
   ASSERT_TRUE(numbers);
@@ -318,7 +319,8 @@ TEST_F(CApi, WrongValuesOfOptions) {
                                    "token, but got none");
   const int32_t id = 7, *ids = &id;
   size_t length = 1;
-  attn_sentences outside = {sizeof(outside), 1, &length, nullptr, &ids};
+  attn_sentences outside = {sizeof(outside), 1,    &length,
+                            nullptr,         &ids, nullptr};
   options.banned = &outside;
   expectFailure(ATTN_ERROR_OPTION,
                 "banned sequence 1: expected token ids of vocabulary 'target', "
@@ -520,8 +522,10 @@ TEST(CApiReplacement, UnknownWordsComeFromTheSource) {
   const int32_t ids[] = {3, 4}, unknown[] = {3, 2};
   const int32_t *source = ids, *target = unknown;
   size_t length = 2;
-  attn_sentences numbers = {sizeof(numbers), 1, &length, nullptr, &source};
-  attn_sentences forced = {sizeof(forced), 1, &length, nullptr, &target};
+  attn_sentences numbers = {sizeof(numbers), 1,       &length,
+                            nullptr,         &source, nullptr};
+  attn_sentences forced = {sizeof(forced), 1,       &length,
+                           nullptr,        &target, nullptr};
   options.forced = &forced;
   attn_results *found = api.decode(model, &numbers, &options, &error);
   ASSERT_TRUE(found) << error.message;

@@ -182,7 +182,7 @@ TEST_F(DecodeMemory, ThePlanIsEnoughForReplacedWords) {
   const int32_t ids[] = {3, 2, 6};
   const int32_t *one[] = {ids, ids, ids};
   size_t lengths[] = {3, 3, 3};
-  attn_sentences numbers = {sizeof(numbers), 3, lengths, nullptr, one};
+  attn_sentences numbers = {sizeof(numbers), 3, lengths, nullptr, one, nullptr};
   limits.word_bytes = 0;
   expectFits(numbers, limits);
 }

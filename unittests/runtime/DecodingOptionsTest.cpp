@@ -54,7 +54,7 @@ TEST(Scores, Coverage) {
       EXPECT_NEAR(found[0].logprob, 2 * std::log(.5), 1e-6);
       // The same when it is forced, or cut: sums 3/4 and 1/4.
       SearchSentence sentence;
-      sentence.source = {7, 8, 9};
+      sentence.source = tokens({7, 8, 9});
       sentence.forced = found[0].tokens;
       auto forced = searchAll(backend, 24, {sentence}, options);
       EXPECT_EQ(forced[0].hypotheses[0].score, found[0].score);
@@ -132,12 +132,12 @@ TEST(Attended, TheLargestWeightOfAWord) {
   SearchOptions options = beamOptions(2);
   options.wantAttended = true;
   SearchSentence sentence;
-  sentence.source = {7, 8, 9};
+  sentence.source = tokens({7, 8, 9});
   sentence.maxLength = 9;
   sentence.words = 2;
   // A longer sentence beside it pads the memory.
   SearchSentence longer = sentence;
-  longer.source = {7, 8, 9, 5, 5};
+  longer.source = tokens({7, 8, 9, 5, 5});
   auto found = searchAll(backend, 24, {sentence, longer}, options);
   EXPECT_EQ(found[0].hypotheses[0].attended, (TokenIds{1, 0, 0}));
   EXPECT_TRUE(found[0].hypotheses[0].alignment.empty());
@@ -264,7 +264,7 @@ void expectEnumeration(const SearchOptions &given, const TokenIds &prefix) {
   options.beam = options.nbest = 400;
   for (int32_t seed = 0; seed < 3; ++seed) {
     SearchSentence sentence;
-    sentence.source = {seed, 4, 2};
+    sentence.source = tokens({seed, 4, 2});
     sentence.maxLength = 4;
     sentence.prefix = prefix;
     TableBackend backend(
@@ -273,7 +273,7 @@ void expectEnumeration(const SearchOptions &given, const TokenIds &prefix) {
         },
         Enumeration::enumerationWeights);
     auto found = searchAll(backend, 5, {sentence}, options)[0].hypotheses;
-    Enumeration all(sentence.source, 5, options, prefix, 4);
+    Enumeration all(idsOf(sentence.source), 5, options, prefix, 4);
     ASSERT_EQ(found.size(), all.found.size());
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_NEAR(found[i].score, all.found[i].score, 1e-5);
@@ -350,7 +350,7 @@ TEST(Constraints, DoNotHideWhatIsNoNumber) {
     SearchOptions options = beamOptions(2);
     options.constraints.banned = {{A}};
     SearchSentence sentence;
-    sentence.source = {3};
+    sentence.source = tokens({3});
     sentence.maxLength = 4;
     EXPECT_EQ(searchAll(backend, 24, {sentence}, options)[0].error,
               "expected finite logits, but got a NaN or an infinity as the "
@@ -371,7 +371,7 @@ TEST(Prefix, CountsAndIsNotBanned) {
     options.scoring = {Scoring::Kind::Length, 1.0};
     options.constraints.banned = {{A}};
     SearchSentence sentence;
-    sentence.source = {3};
+    sentence.source = tokens({3});
     sentence.maxLength = 9;
     sentence.prefix = {A};
     auto found = searchAll(backend, 24, {sentence}, options)[0].hypotheses;
@@ -408,7 +408,7 @@ TEST(Prefix, DoesNotDependOnTheBatch) {
     options.constraints.banned = {{A, B}, {4}};
     options.scoring = {Scoring::Kind::Gnmt, .7, .2};
     for (SearchSentence &sentence : sentences)
-      sentence.words = static_cast<int64_t>(sentence.source.size());
+      sentence.words = static_cast<int64_t>(sentence.source[0].length);
     TableBackend backend(
         [](const TokenIds &source, const TokenIds &prefix) {
           return randomLogits(source, prefix, 7);
@@ -433,14 +433,14 @@ TEST(Model, Prefixes) {
   options.maxLengthOffset = 3;
   std::vector<SourceSentence> sentences(6);
   for (SourceSentence &sentence : sentences)
-    sentence.source = {2, 3};
+    sentence.source = tokens({2, 3});
   sentences[0].prefix = {A, B, A, B};
   sentences[1].prefix = {A, B, A};
   sentences[2].prefix = {A, end, A, A, A, A};
   sentences[3].prefix = {A, 7};
   sentences[4].prefix = {A, B, end};
   sentences[5].prefix = {A};
-  sentences[5].source = {};
+  sentences[5].source = tokens({});
   auto results = model->decode(sentences, options);
   EXPECT_EQ(results[0].failure.status, ATTN_ERROR_INPUT);
   EXPECT_EQ(results[0].failure.message,
@@ -486,8 +486,9 @@ TEST(Model, BatchesHaveSimilarLengths) {
   auto model = tableModel(random7, &backend);
   std::vector<SourceSentence> sentences;
   for (size_t length : {2, 5, 1, 4, 3, 6}) {
-    sentences.emplace_back().source.assign(length, A);
-    sentences.back().source[0] = static_cast<int32_t>(length) % 6;
+    TokenIds ids(length, A);
+    ids[0] = static_cast<int32_t>(length) % 6;
+    sentences.emplace_back().source = tokens(std::move(ids));
   }
   DecodeOptions options;
   options.batchSize = 2;

@@ -261,7 +261,7 @@ TEST(SampledSearch, PrefixesAndBans) {
   options.constraints.banned = {{A}, {4, 5}};
   options.constraints.minLength = 3;
   SearchSentence sentence;
-  sentence.source = {3};
+  sentence.source = tokens({3});
   sentence.maxLength = 6;
   sentence.prefix = {A, 4};
   auto found = searchAll(backend, 7, {sentence}, options)[0].hypotheses;

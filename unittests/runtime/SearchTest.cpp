@@ -309,7 +309,7 @@ void expectLiteral(size_t size, const SearchOptions &options, int64_t limit,
       return randomLogits(source, prefix, size);
     });
     SearchSentence sentence;
-    sentence.source = {seed};
+    sentence.source = tokens({seed});
     sentence.maxLength = limit;
     auto found =
         searchAll(backend, static_cast<int64_t>(size), {sentence}, options)[0]
@@ -413,7 +413,7 @@ TEST(Search, ShrinkingBeamsAreThoseOfNematus) {
         options.refill = Refill::Never;
         options.scoring = {Scoring::Kind::Length, alpha};
         SearchSentence sentence;
-        sentence.source = {seed};
+        sentence.source = tokens({seed});
         sentence.maxLength = 7;
         auto found = searchAll(backend, 6, {sentence}, options)[0].hypotheses;
         auto expected = nematusSearch({seed}, 6, beam, 7, alpha);
@@ -499,8 +499,8 @@ TEST(Search, AlignmentHasARowForEachEmittedToken) {
   options.wantAlignment = true;
   // A longer sentence beside it pads the memory of the first.
   std::vector<SearchSentence> sentences(2);
-  sentences[0].source = {3, 1};
-  sentences[1].source = {4, 1, 5, 9};
+  sentences[0].source = tokens({3, 1});
+  sentences[1].source = tokens({4, 1, 5, 9});
   sentences[0].maxLength = sentences[1].maxLength = 6;
   auto results = searchAll(backend, 5, sentences, options);
   for (const Hypothesis &hypothesis : results[0].hypotheses) {
@@ -595,7 +595,7 @@ TEST(Model, EmptySentencesDoNotReachTheModel) {
       },
       &backend);
   std::vector<SourceSentence> sentences(3);
-  sentences[1].source = {2, 3};
+  sentences[1].source = tokens({2, 3});
   auto results = model->decode(sentences, {});
   EXPECT_EQ(backend->encoded, (std::vector<TokenIds>{{2, 3, end}}));
   ASSERT_EQ(results.size(), 3u);
@@ -618,7 +618,7 @@ TEST(Model, MaximumLengthDoesNotCountTheSourcesEndToken) {
   options.maxLengthFactor = 1.5;
   options.maxLengthOffset = 1;
   SourceSentence sentence;
-  sentence.source = {2, 3, 4};
+  sentence.source = tokens({2, 3, 4});
   auto result = model->decode({sentence}, options)[0];
   EXPECT_EQ(result.hypotheses[0].tokens.size(), 4u + 1u);
   options.maxLengthOffset = int64_t(1) << 40;
@@ -634,9 +634,9 @@ TEST(Model, BadIdsAndTargetsAreErrorsOfTheirSentence) {
       nullptr);
   std::vector<SourceSentence> sentences(5);
   for (SourceSentence &sentence : sentences)
-    sentence.source = {2};
-  sentences[0].source = {7};
-  sentences[1].source = {-1};
+    sentence.source = tokens({2});
+  sentences[0].source = tokens({7});
+  sentences[1].source = tokens({-1});
   sentences[2].forced = TokenIds{3, end};
   sentences[3].forced = TokenIds{9};
   auto results = model->decode(sentences, {});
@@ -666,8 +666,8 @@ TEST(Model, SequencesBeyondATableAreErrorsOfTheirSentence) {
   ASSERT_TRUE(model) << failure.message;
   std::vector<SourceSentence> sentences(6);
   for (SourceSentence &sentence : sentences)
-    sentence.source = {2, 2, 2};
-  sentences[0].source = {2, 2, 2, 2};
+    sentence.source = tokens({2, 2, 2});
+  sentences[0].source = tokens({2, 2, 2, 2});
   sentences[1].forced = TokenIds{3, 3, 3};
   sentences[2].forced = TokenIds{3, 3};
   sentences[3].prefix = {3, 3, 3};
@@ -710,21 +710,12 @@ TEST(Model, AFailingBackendFailsTheSentenceThatIsAtFault) {
       nullptr);
   std::vector<SourceSentence> sentences(4);
   for (size_t i = 0; i < 4; ++i)
-    sentences[i].source = {static_cast<int32_t>(i) + 2};
+    sentences[i].source = tokens({static_cast<int32_t>(i) + 2});
   DecodeOptions options;
   options.search.constraints.minLength = 2;
   auto results = model->decode(sentences, options);
   for (size_t i = 0; i < 4; ++i)
     EXPECT_EQ(results[i].failure.failed(), i == 1);
-}
-
-TEST(Model, RefusesWhatItCannotDo) {
-  Description description = tableDescription();
-  description.inputs[0].kind = "features";
-  description.inputs[0].end = false;
-  Failure failure;
-  EXPECT_FALSE(Model::create(std::move(description), nullptr, failure));
-  EXPECT_EQ(failure.status, ATTN_ERROR_UNSUPPORTED);
 }
 
 } // namespace

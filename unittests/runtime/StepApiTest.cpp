@@ -275,7 +275,7 @@ TEST_F(StepApi, WrongSentencesAreErrors) {
   const int32_t ids[] = {3, 7};
   const int32_t *sentence = ids;
   size_t length = 2;
-  attn_sentences view = {sizeof(view), 1, &length, nullptr, &sentence};
+  attn_sentences view = {sizeof(view), 1, &length, nullptr, &sentence, nullptr};
   EXPECT_FALSE(api->encode(model, &view, nullptr, &error));
   EXPECT_STREQ(error.message,
                "sentence 0: expected token ids of vocabulary 'source', 0 to 6, "

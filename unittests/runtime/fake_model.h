@@ -55,8 +55,8 @@ public:
       lengths.push_back(own.size());
       tokens.push_back(own.data());
     }
-    view = {sizeof(view), tokens.size(), lengths.data(), tokens.data(),
-            nullptr};
+    view = {sizeof(view),  tokens.size(), lengths.data(),
+            tokens.data(), nullptr,       nullptr};
   }
   Words(const Words &) = delete;
 

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <random>
@@ -30,6 +31,22 @@ using LogitsOf = std::function<std::vector<float>(const TokenIds &source,
 using WeightsOf = std::function<std::vector<float>(const TokenIds &source,
                                                    const TokenIds &prefix)>;
 
+/// What a sentence has for the only input of a model. Lives as long as the test
+/// program.
+inline SourceSpan tokens(TokenIds ids) {
+  static std::deque<std::pair<TokenIds, InputSource>> all;
+  auto &[own, source] = all.emplace_back(std::move(ids), InputSource());
+  source.length = own.size();
+  own.push_back(0); // Room for an end token.
+  source.ids = own.data();
+  return {&source, 1};
+}
+inline TokenIds idsOf(SourceSpan source) {
+  return source.empty()
+             ? TokenIds()
+             : TokenIds(source[0].ids, source[0].ids + source[0].length);
+}
+
 /// A model that is a function. It follows `parents` to know each row's prefix,
 /// and checks what it is asked on the way.
 class TableBackend : public Backend {
@@ -37,11 +54,11 @@ public:
   TableBackend(LogitsOf logits, WeightsOf weights = nullptr, int64_t heads = 1)
       : logits(std::move(logits)), weights(std::move(weights)), heads(heads) {}
 
-  DecodingPtr encode(std::span<const TokenSpan> sentences, int64_t, int64_t,
+  DecodingPtr encode(std::span<const SourceSpan> sentences, int64_t, int64_t,
                      Arena &, std::string &) override {
     std::vector<TokenIds> copies;
-    for (TokenSpan sentence : sentences)
-      copies.emplace_back(sentence.begin(), sentence.end());
+    for (SourceSpan sentence : sentences)
+      copies.push_back(idsOf(sentence));
     encoded.insert(encoded.end(), copies.begin(), copies.end());
     return std::make_unique<TableDecoding>(*this, std::move(copies));
   }
@@ -162,7 +179,7 @@ inline std::pmr::vector<Hypothesis> searchOne(Backend &backend,
                                               int64_t maxLength = 20,
                                               int64_t vocabularySize = 24) {
   SearchSentence sentence;
-  sentence.source = {7, 8, 9};
+  sentence.source = tokens({7, 8, 9});
   sentence.maxLength = maxLength;
   auto results = searchAll(backend, vocabularySize, {sentence}, options);
   EXPECT_EQ(results.size(), 1u);
@@ -188,7 +205,7 @@ inline std::vector<float> randomLogits(const TokenIds &source,
 inline std::vector<SearchSentence> someSentences(size_t count) {
   std::vector<SearchSentence> sentences(count);
   for (size_t i = 0; i < count; ++i) {
-    sentences[i].source.assign(1 + i % 4, static_cast<int32_t>(i));
+    sentences[i].source = tokens(TokenIds(1 + i % 4, static_cast<int32_t>(i)));
     sentences[i].maxLength = 3 + static_cast<int64_t>(i % 3);
   }
   return sentences;
@@ -235,7 +252,7 @@ inline Description tableDescription() {
         name, {"<s>", "</s>", "A", "B", "C", "D", "E"}, marks, error));
   }
   description.axes.push_back({"x", 0, -1, 1});
-  description.inputs.push_back({"x", "tokens", 0, true, 0, std::nullopt});
+  description.inputs.push_back({"x", 0, {}, true, 0, std::nullopt});
   description.target = {1, start, std::nullopt};
   description.alignment = Alignment{0, 1};
   return description;

@@ -150,7 +150,7 @@ typedef struct attn_open_options {
 
 static inline attn_open_options attn_default_open_options(void) {
   attn_open_options options;
-  memset(&options, 0, sizeof(options)); /* padding, too */
+  memset((void *)&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_open_options);
   options.weights_path = NULL;
   options.log = NULL;
@@ -178,12 +178,14 @@ typedef struct attn_model_info {
   int has_encoder;
   /** Whether hypotheses carry an alignment. */
   int has_alignment;
-  /** Whether the model adds an end token to each source, which then is the
-   * last memory position of alignments (unless the encoder shortens it). */
+  /** Whether the model adds an end token to each sentence of the first input,
+   * which then is the last memory position of alignments over it (unless the
+   * encoder shortens it). */
   int source_has_end;
   /** Vocabularies in all; ask for each with `vocabulary`. */
   size_t vocabulary_count;
-  /** The number of the source's vocabulary, -1 without an encoder. */
+  /** The number of the first input's vocabulary, -1 without an encoder and
+   * where that input is features. */
   int32_t source_vocabulary;
   /** The number of the target's vocabulary. */
   int32_t target_vocabulary;
@@ -191,24 +193,54 @@ typedef struct attn_model_info {
   uint64_t parameter_count;
   /** Heads of the read whose weights are the alignment; 0 without one. */
   size_t alignment_heads;
+  /** Inputs of the encoder, 0 without one; ask for each with `input`. */
+  size_t input_count;
+  /** The number of the input of tokens whose positions are the columns of
+   * alignments (its end token's included), -1 where they are no tokens. */
+  int32_t aligned_input;
 } attn_model_info;
 
+/** One input of a model's encoder: tokens, or features. */
+typedef struct attn_input {
+  size_t struct_size;
+  const char *name;
+  /** The number of its vocabulary, -1 for an input of features. */
+  int32_t vocabulary;
+  /** Whether the model adds an end token to each of its sentences. */
+  int has_end;
+  /** Dimensions of the features of one position; [] for a number. */
+  size_t rank;
+  const int64_t *shape; /**< [rank] */
+  /** The product of `shape`. */
+  size_t width;
+  /** The input on whose sequence it lies: its own number, or that of an earlier
+   * one, of whose length it has to be (end tokens included in both). */
+  size_t over;
+} attn_input;
+
 /**
- * Sentences, as text or as numbers: one of `tokens` and `ids` is null. An end
- * token that the model's source carries is added by `decode` and must not
- * stand here.
+ * What sentences have for one input of a model, or targets: text, numbers or
+ * features; of `tokens`, `ids` and `features` two are null. An end token that
+ * the model's input carries is added by `decode` and must not stand here.
+ *
+ * A model with several inputs takes an array of these, one for each input in
+ * the order of `input`, with equal `count` and `struct_size`. A model without
+ * an encoder takes one, whose `lengths` are 0.
  */
 typedef struct attn_sentences {
   /** sizeof(attn_sentences). */
   size_t struct_size;
   size_t count;
-  /** [count] Tokens of each sentence; 0 is allowed. */
+  /** [count] Tokens of each sentence, or positions that have features; 0 is
+   * allowed. */
   const size_t *lengths;
   /** [count][lengths[i]] Words. A word that is not in the vocabulary becomes
    * the unknown token, or an error where the vocabulary has none. */
   const char *const *const *tokens;
   /** [count][lengths[i]] Token ids. */
   const int32_t *const *ids;
+  /** [count] Arrays [lengths[i], width of the input], dense. */
+  const float *const *features;
 } attn_sentences;
 
 /** By what the sum of log-probabilities S of n emitted tokens is divided. The
@@ -334,8 +366,9 @@ typedef struct attn_decode_options {
   double alpha ATTN_DEFAULT(1.0);
   /** A hypothesis emits at most
    *   floor(max_length_factor * source tokens) + max_length_offset
-   * tokens, its end token included; the source's end token is not counted.
-   * Both at least 0. Defaults 2 and 10. */
+   * tokens, its end token included. Source tokens are the tokens or positions
+   * of the first input, its end token not counted; without an encoder those of
+   * the prefix. Both at least 0. Defaults 2 and 10. */
   double max_length_factor ATTN_DEFAULT(2.0);
   int64_t max_length_offset ATTN_DEFAULT(10);
   /** Tokens a hypothesis has before it may end; the end token is not counted.
@@ -485,7 +518,8 @@ typedef struct attn_limits {
   size_t struct_size ATTN_DEFAULT(sizeof(attn_limits));
   /** Sentences of a call. Default 1. */
   size_t sentences ATTN_DEFAULT(1);
-  /** Tokens of a sentence, the model's end token not counted. Default 0. */
+  /** Tokens or positions that a sentence has for any input, the model's end
+   * token not counted. Default 0. */
   size_t source_length ATTN_DEFAULT(0);
   /** Tokens of a forced target or a prefix. Default 0. */
   size_t target_length ATTN_DEFAULT(0);
@@ -496,7 +530,7 @@ typedef struct attn_limits {
 
 static inline attn_limits attn_default_limits(void) {
   attn_limits limits;
-  memset(&limits, 0, sizeof(limits)); /* padding, too */
+  memset((void *)&limits, 0, sizeof(limits)); /* padding, too */
   limits.struct_size = sizeof(attn_limits);
   limits.sentences = 1;
   limits.source_length = 0;
@@ -507,7 +541,7 @@ static inline attn_limits attn_default_limits(void) {
 
 static inline attn_decode_options attn_default_decode_options(void) {
   attn_decode_options options;
-  memset(&options, 0, sizeof(options)); /* padding, too */
+  memset((void *)&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_decode_options);
   options.beam = 1;
   options.nbest = 1;
@@ -588,8 +622,8 @@ typedef struct attn_result {
   attn_status status;
   /** Null when `status` is ATTN_OK. */
   const char *message;
-  /** At least 1 when `status` is ATTN_OK, else 0. An empty sentence has one
-   * empty hypothesis of score 0. */
+  /** At least 1 when `status` is ATTN_OK, else 0. A sentence that is empty for
+   * every input has one empty hypothesis of score 0. */
   size_t hypothesis_count;
 } attn_result;
 
@@ -619,7 +653,7 @@ typedef struct attn_encode_options {
 
 static inline attn_encode_options attn_default_encode_options(void) {
   attn_encode_options options;
-  memset(&options, 0, sizeof(options)); /* padding, too */
+  memset((void *)&options, 0, sizeof(options)); /* padding, too */
   options.struct_size = sizeof(attn_encode_options);
   options.rows = 0;
   options.buffer = NULL;
@@ -717,9 +751,10 @@ typedef struct attn_api {
   const attn_vocabulary *(*vocabulary)(const attn_model *model, size_t number);
 
   /**
-   * Decodes sentences. Results stand in the order of the sentences and do not
-   * depend on each other, on `batch_size` or on threads, bit for bit. `options`
-   * may be null: the defaults. Null on failure.
+   * Decodes sentences, an array of them for several inputs. Results stand in
+   * the order of the sentences and do not depend on each other, on `batch_size`
+   * or on threads, bit for bit. `options` may be null: the defaults. Null on
+   * failure.
    */
   attn_results *(*decode)(const attn_model *model,
                           const attn_sentences *sentences,
@@ -755,9 +790,10 @@ typedef struct attn_api {
                         const attn_limits *limits, attn_error *error);
 
   /**
-   * Encodes sentences to decode them step by step. A sentence that is wrong,
-   * or empty where the model has an encoder, fails the call. `options` may be
-   * null: the defaults. The model must outlive the decoding. Null on failure.
+   * Encodes sentences, an array of them for several inputs, to decode them step
+   * by step. A sentence that is wrong, or empty where the model has an encoder,
+   * fails the call. `options` may be null: the defaults. The model must outlive
+   * the decoding. Null on failure.
    */
   attn_decoding *(*encode)(const attn_model *model,
                            const attn_sentences *sentences,
@@ -766,8 +802,9 @@ typedef struct attn_api {
 
   /**
    * The bytes of buffer that `encode` needs for `sentences` sentences of at
-   * most `source_length` tokens each (0 for a model without an encoder) and
-   * at most `steps` steps of at most `rows` rows. 0 on failure.
+   * most `source_length` tokens or positions for any input (0 for a model
+   * without an encoder) and at most `steps` steps of at most `rows` rows. 0 on
+   * failure.
    */
   size_t (*encode_memory)(const attn_model *model, size_t sentences,
                           size_t source_length, size_t rows, size_t steps,
@@ -801,6 +838,9 @@ typedef struct attn_api {
   size_t (*observe)(const attn_decoding *decoding, int of_step, size_t number,
                     attn_observe_function show, void *context,
                     attn_error *error);
+
+  /** An input of the encoder, or null if there is none of that number. */
+  const attn_input *(*input)(const attn_model *model, size_t number);
 } attn_api;
 
 #ifdef __cplusplus

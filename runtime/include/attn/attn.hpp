@@ -53,11 +53,27 @@ using Limits = attn_limits;
 using ModelInfo = attn_model_info;
 using Token = attn_token;
 using Member = attn_member;
+using InputInfo = attn_input;
 
 /// Token ids of a sentence.
 using Ids = std::vector<std::int32_t>;
 /// Words of a sentence.
 using Words = std::vector<std::string>;
+/// [positions, width of the input] Features of a sentence.
+using Features = std::vector<float>;
+
+/// What sentences have for one input of a model. Refers to what it is made of.
+class Input {
+public:
+  Input(const std::vector<Words> &sentences) : words(&sentences) {}
+  Input(const std::vector<Ids> &sentences) : ids(&sentences) {}
+  Input(const std::vector<Features> &sentences) : features(&sentences) {}
+
+  // One of these is not null.
+  const std::vector<Words> *words = nullptr;
+  const std::vector<Ids> *ids = nullptr;
+  const std::vector<Features> *features = nullptr;
+};
 
 /// What a function of the library failed with.
 class Error : public std::runtime_error {
@@ -112,41 +128,63 @@ private:
   attn_error error = ATTN_ERROR_INIT;
 };
 
-/// Sentences as the C interface takes them. Refers to those given.
+/// Sentences as the C interface takes them, for one input or for several.
+/// Refers to those given.
 class Sentences {
 public:
-  explicit Sentences(const std::vector<Words> &sentences) {
-    for (const Words &words : sentences) {
-      std::vector<const char *> &own = texts.emplace_back();
-      own.reserve(words.size());
-      for (const std::string &word : words)
-        own.push_back(word.c_str());
-      lengths.push_back(own.size());
+  /// `info` tells of an input of features; may be null for others.
+  void add(const Input &input, const InputInfo *info = nullptr) {
+    One &own = all.emplace_back();
+    if (input.words) {
+      for (const Words &words : *input.words) {
+        std::vector<const char *> &text = own.texts.emplace_back();
+        for (const std::string &word : words)
+          text.push_back(word.c_str());
+        own.lengths.push_back(text.size());
+      }
+      for (const std::vector<const char *> &text : own.texts)
+        own.tokens.push_back(text.data());
+    } else if (input.ids) {
+      for (const Ids &ids : *input.ids) {
+        own.lengths.push_back(ids.size());
+        own.ids.push_back(ids.data());
+      }
+    } else {
+      std::size_t width = info ? info->width : 1;
+      for (const Features &features : *input.features) {
+        if (features.size() % width)
+          throw Error(ATTN_ERROR_ARGUMENT,
+                      "expected a multiple of " + std::to_string(width) +
+                          " numbers as features, but got " +
+                          std::to_string(features.size()));
+        own.lengths.push_back(features.size() / width);
+        own.features.push_back(features.data());
+      }
     }
-    for (const std::vector<const char *> &own : texts)
-      tokens.push_back(own.data());
-    sentence = {sizeof(sentence), lengths.size(), lengths.data(), tokens.data(),
-                nullptr};
+    views.push_back({sizeof(attn_sentences), own.lengths.size(),
+                     own.lengths.data(),
+                     input.words ? own.tokens.data() : nullptr,
+                     input.ids ? own.ids.data() : nullptr,
+                     input.features ? own.features.data() : nullptr});
   }
-  explicit Sentences(const std::vector<Ids> &sentences) {
-    for (const Ids &own : sentences) {
-      lengths.push_back(own.size());
-      ids.push_back(own.data());
-    }
-    sentence = {sizeof(sentence), lengths.size(), lengths.data(), nullptr,
-                ids.data()};
-  }
+  Sentences() = default;
+  explicit Sentences(const Input &input) { add(input); }
   Sentences(const Sentences &) = delete;
   Sentences &operator=(const Sentences &) = delete;
 
-  const attn_sentences *view() const { return &sentence; }
+  const attn_sentences *view() const { return views.data(); }
 
 private:
-  std::vector<std::vector<const char *>> texts;
-  std::vector<std::size_t> lengths;
-  std::vector<const char *const *> tokens;
-  std::vector<const std::int32_t *> ids;
-  attn_sentences sentence;
+  /// What is given for one input. Its arrays stay where they are when it moves.
+  struct One {
+    std::vector<std::vector<const char *>> texts;
+    std::vector<std::size_t> lengths;
+    std::vector<const char *const *> tokens;
+    std::vector<const std::int32_t *> ids;
+    std::vector<const float *> features;
+  };
+  std::vector<One> all;
+  std::vector<attn_sentences> views;
 };
 
 /// Hands tokens to a function that may throw.
@@ -456,7 +494,7 @@ public:
 
   const ModelInfo &info() const { return *api->info(model.get()); }
   std::string_view name() const { return info().name; }
-  /// Throws Error for a model without an encoder.
+  /// That of the first input. Throws Error where that is no input of tokens.
   Vocabulary sourceVocabulary() const {
     return vocabulary(info().source_vocabulary);
   }
@@ -464,15 +502,36 @@ public:
     return vocabulary(info().target_vocabulary);
   }
 
+  /// An input of the encoder, below `info().input_count`.
+  const InputInfo &input(std::size_t number) const {
+    const InputInfo *found = api->input(model.get(), number);
+    if (!found)
+      throw Error(ATTN_ERROR_ARGUMENT, "expected an input below " +
+                                           std::to_string(info().input_count) +
+                                           ", but got " +
+                                           std::to_string(number));
+    return *found;
+  }
+
   /// Decodes sentences. Throws Error where the call fails; what is wrong with
   /// one sentence is thrown by its `best()`.
   Results decode(const std::vector<Words> &sentences,
                  const DecodeOptions &options = {}) const {
-    return run(detail::Sentences(sentences), options);
+    return decodeInputs({sentences}, options);
   }
   Results decodeIds(const std::vector<Ids> &sentences,
                     const DecodeOptions &options = {}) const {
-    return run(detail::Sentences(sentences), options);
+    return decodeInputs({sentences}, options);
+  }
+  /// The same for a model with several inputs, or with features: what the
+  /// sentences have for each input.
+  Results decodeInputs(const std::vector<Input> &inputs,
+                       const DecodeOptions &options = {}) const {
+    detail::Sentences sentences;
+    addAll(inputs, sentences);
+    detail::ErrorGuard error(*api);
+    return Results(api, error.check(api->decode(model.get(), sentences.view(),
+                                                &options, error)));
   }
   /// Decodes sentences, and calls `told` with each Token as it is emitted; it
   /// answers whether the hypothesis goes on. See attn_decode_options::on_token
@@ -495,9 +554,14 @@ public:
   Results score(const std::vector<Words> &sentences,
                 const std::vector<Words> &targets,
                 DecodeOptions options = {}) const {
-    detail::Sentences forced(targets);
+    return scoreInputs({sentences}, targets, options);
+  }
+  Results scoreInputs(const std::vector<Input> &inputs,
+                      const std::vector<Words> &targets,
+                      DecodeOptions options = {}) const {
+    detail::Sentences forced{Input(targets)};
     options.forced = forced.view();
-    return run(detail::Sentences(sentences), options);
+    return decodeInputs(inputs, options);
   }
 
   /// The bytes of DecodeOptions::buffer, see attn_api::memory_plan.
@@ -510,11 +574,21 @@ public:
   /// Encodes sentences to decode them step by step.
   Decoding encode(const std::vector<Words> &sentences,
                   const EncodeOptions &options = {}) const {
-    return begin(detail::Sentences(sentences), options);
+    return encodeInputs({sentences}, options);
   }
   Decoding encodeIds(const std::vector<Ids> &sentences,
                      const EncodeOptions &options = {}) const {
-    return begin(detail::Sentences(sentences), options);
+    return encodeInputs({sentences}, options);
+  }
+  Decoding encodeInputs(const std::vector<Input> &inputs,
+                        const EncodeOptions &options = {}) const {
+    detail::Sentences sentences;
+    addAll(inputs, sentences);
+    detail::ErrorGuard error(*api);
+    return Decoding(api,
+                    error.check(api->encode(model.get(), sentences.view(),
+                                            &options, error)),
+                    sentences.view()->count);
   }
   /// The bytes of EncodeOptions::buffer, see attn_api::encode_memory.
   std::size_t encodeMemory(std::size_t sentences, std::size_t sourceLength,
@@ -565,22 +639,20 @@ private:
             ? nullptr
             : api->vocabulary(model.get(), static_cast<std::size_t>(number));
     if (!found)
-      throw Error(ATTN_ERROR_ARGUMENT, "expected a model with an encoder");
+      throw Error(ATTN_ERROR_ARGUMENT,
+                  "expected a model whose first input is tokens");
     return Vocabulary(found);
   }
-  Results run(const detail::Sentences &sentences,
-              const DecodeOptions &options) const {
-    detail::ErrorGuard error(*api);
-    return Results(api, error.check(api->decode(model.get(), sentences.view(),
-                                                &options, error)));
-  }
-  Decoding begin(const detail::Sentences &sentences,
-                 const EncodeOptions &options) const {
-    detail::ErrorGuard error(*api);
-    return Decoding(api,
-                    error.check(api->encode(model.get(), sentences.view(),
-                                            &options, error)),
-                    sentences.view()->count);
+  /// Without an encoder there is one, of empty sentences.
+  void addAll(const std::vector<Input> &inputs,
+              detail::Sentences &sentences) const {
+    std::size_t expected = info().input_count ? info().input_count : 1;
+    if (inputs.size() != expected)
+      throw Error(ATTN_ERROR_ARGUMENT,
+                  "expected sentences for " + std::to_string(expected) +
+                      " inputs, but got " + std::to_string(inputs.size()));
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      sentences.add(inputs[i], api->input(model.get(), i));
   }
 
   const attn_api *api;

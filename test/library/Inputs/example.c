@@ -28,7 +28,10 @@ int main(void) {
   const char *const word[] = {"k", "n", "i", "g", "h", "t"};
   const char *const *words = word;
   size_t length = 6;
-  attn_sentences sentences = {sizeof sentences, 1, &length, &words, NULL};
+  attn_sentences sentences = {.struct_size = sizeof sentences,
+                              .count = 1,
+                              .lengths = &length,
+                              .tokens = &words};
   if (model && options.buffer && options.buffer_size)
     results = api->decode(model, &sentences, &options, &error);
   if (results) {

@@ -25,8 +25,8 @@ enum { wordsOfCall = 100 };
 static int decodeAll(attn_sentences all, const attn_decode_options *options,
                      size_t from, size_t to) {
   for (size_t i = from; i < to; i += wordsOfCall) {
-    attn_sentences some = {sizeof(some), wordsOfCall, all.lengths + i, NULL,
-                           all.ids + i};
+    attn_sentences some = {sizeof(some), wordsOfCall, all.lengths + i,
+                           NULL,         all.ids + i, NULL};
     attn_results *results = api->decode(model, &some, options, NULL);
     if (!results)
       return 0;

@@ -67,7 +67,8 @@ int main(void) {
     for (size_t t = 0; t < lengths[i]; ++t)
       ids[i][t] = (int32_t)(4 + (7 * i + 3 * t) % (vocabulary->size - 4));
   }
-  attn_sentences source = {sizeof(source), sentences, lengths, NULL, rows};
+  attn_sentences source = {sizeof(source), sentences, lengths,
+                           NULL,           rows,      NULL};
   attn_decode_options options = attn_default_decode_options();
   options.beam = options.nbest = 4;
   options.want_alignment = 1;
@@ -90,8 +91,8 @@ int main(void) {
     targets[i] = best->ids;
     targetLengths[i] = best->length < most - 1 ? best->length : most - 1;
   }
-  attn_sentences target = {sizeof(target), sentences, targetLengths, NULL,
-                           targets};
+  attn_sentences target = {sizeof(target), sentences, targetLengths,
+                           NULL,           targets,   NULL};
   options.beam = options.nbest = 1;
   options.forced = &target;
   attn_results *atOnce = api->decode(model, &source, &options, &error);

@@ -23,7 +23,8 @@ static double once(const char *path) {
     int32_t id = 5;
     const int32_t *words[] = {&id, &id};
     size_t lengths[] = {1, 1};
-    attn_sentences sentences = {sizeof(sentences), 2, lengths, NULL, words};
+    attn_sentences sentences = {
+        sizeof(sentences), 2, lengths, NULL, words, NULL};
     attn_decode_options options = attn_default_decode_options();
     options.threads = 2;
     attn_results *results = api->decode(model, &sentences, &options, &error);

@@ -26,8 +26,8 @@ static attn_sentences makeWords(const attn_vocabulary *vocabulary, size_t count,
     }
     words[i] = word;
   }
-  attn_sentences sentences = {sizeof(attn_sentences), count, lengths, NULL,
-                              words};
+  attn_sentences sentences = {
+      sizeof(attn_sentences), count, lengths, NULL, words, NULL};
   return sentences;
 }
 
