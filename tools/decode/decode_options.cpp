@@ -17,8 +17,12 @@ namespace attn::tool {
 
 const char decodeDetails[] =
     "Standard input has a sentence a line, its tokens separated by spaces. "
-    "For\n"
-    "each line, in order:\n"
+    "What a\n"
+    "model's encoder takes as features is the name of a file: .npy, or "
+    "safetensors\n"
+    "(FILE or FILE:TENSOR). Several inputs are separated by tabs. A model "
+    "without an\n"
+    "encoder continues its lines. For each line, in order:\n"
     "  (nothing else said)   the best text\n"
     "  --nbest N, N > 1      `text<TAB>score` for each hypothesis, the best "
     "first,\n"
@@ -172,7 +176,8 @@ static void addConstraintOptions(OptionParser &parser,
   attn_decode_options &options = settings.options;
   parser.addHeading("what may be emitted");
   parser.addText("prefix", "FILE",
-                 "begin each result with the tokens in a line of FILE",
+                 "begin each result with the tokens in a line of "
+                 "FILE;\nwithout an encoder, lines are prefixes already",
                  settings.prefixPath);
   parser.addFlag("alternatives",
                  "print --nbest results that differ in the first token\nbehind "
@@ -258,8 +263,9 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
                  "length together (default 512)",
                  1, settings.window);
   parser.addSize("max-source-length", "N",
-                 "refuse lines of more tokens (default 4096)", 1,
-                 settings.maxSourceLength);
+                 "refuse lines of more tokens, or features of more\npositions "
+                 "(default 4096)",
+                 1, settings.maxSourceLength);
   parser.addFlag("stream",
                  "print each token as soon as it is there, a line\nafter the "
                  "other; greedy, or one sample",

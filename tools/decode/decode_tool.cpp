@@ -16,6 +16,8 @@
 #include "tools/decode/output_file.h"
 #include "tools/decode/progress.h"
 #include "tools/decode/result_json.h"
+#include "tools/decode/sentences.h"
+#include "tools/decode/source_line.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +26,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <unistd.h>
 
 namespace attn::tool {
@@ -39,36 +42,12 @@ void printError(const std::string &tool, const std::string &message) {
 
 namespace {
 
-/// Sentences as the C interface takes them.
-class Sentences {
-public:
-  /// Refers to the line's tokens.
-  void add(const Line &line) {
-    std::vector<const char *> &words = all.emplace_back();
-    for (const std::string &token : line.tokens)
-      words.push_back(token.c_str());
-  }
-  const attn_sentences &view() {
-    lengths.clear();
-    tokens.clear();
-    for (const std::vector<const char *> &words : all) {
-      lengths.push_back(words.size());
-      tokens.push_back(words.data());
-    }
-    result = {sizeof(attn_sentences), all.size(), lengths.data(), tokens.data(),
-              nullptr, nullptr};
-    return result;
-  }
-
-private:
-  std::vector<std::vector<const char *>> all;
-  std::vector<size_t> lengths;
-  std::vector<const char *const *> tokens;
-  attn_sentences result = {};
-};
-
-/// What a sentence of the input is given beside its source.
+/// What a sentence of the input is given beside its source, or, without an
+/// encoder, instead of it.
 enum class Companion { None, Forced, Prefix };
+
+/// Numbers of features that are read before they are decoded: 64 MiB.
+constexpr size_t mostFeatures = size_t(1) << 24;
 
 /// Decodes windows of lines and prints what comes of them.
 class Runner {
@@ -92,6 +71,14 @@ public:
       options.on_token = printToken;
       options.on_token_context = this;
     }
+    for (size_t i = 0; i < info.input_count; ++i)
+      reader.inputs.push_back(api.input(model, i));
+    reader.characters = settings.characters;
+    reader.mostPositions = settings.maxSourceLength;
+    if (!info.has_encoder && companion == Companion::None) {
+      continuesLines = true;
+      companion = Companion::Prefix;
+    }
   }
   ~Runner() { api.clear_error(&error); }
 
@@ -99,7 +86,8 @@ public:
   /// what is written to; prints what is wrong.
   bool prepare();
   /// `companions` is empty where there are none. False where everything failed.
-  bool run(const std::vector<Line> &lines, const std::vector<Line> &companions);
+  bool run(std::span<const std::string> texts,
+           std::span<const Line> companions);
   /// Prints the summary and puts the picture in its place; prints what is
   /// wrong.
   bool finish();
@@ -114,18 +102,24 @@ public:
 private:
   using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
-  Results decode(const attn_sentences &sentences,
+  Results decode(const attn_sentences *sentences,
                  const attn_sentences *companions, const uint64_t *numbers) {
     attn_decode_options mine = options;
     mine.forced = companion == Companion::Forced ? companions : nullptr;
     mine.prefixes = companion == Companion::Prefix ? companions : nullptr;
     mine.sentence_numbers = numbers;
-    Results results(api.decode(model, &sentences, &mine, &error),
+    Results results(api.decode(model, sentences, &mine, &error),
                     api.free_results);
     if (!results)
       fail(error.message);
     return results;
   }
+  /// What stands beside a line, if something does. False after an error, which
+  /// is the line's.
+  const std::vector<std::string> *findCompanion(SourceLine &line,
+                                                const Line *companion) const;
+  bool decodeLines(std::vector<SourceLine> &lines,
+                   std::span<const Line> companions);
   bool readBans();
   /// Prints a token that was just emitted; an attn_token_function.
   static int printToken(void *runner, const attn_token *token);
@@ -133,19 +127,19 @@ private:
   bool flush();
   void printSummary();
   std::string joinTokens(const attn_hypothesis &hypothesis) const;
-  void print(const Line &line, const attn_results *results, size_t number,
+  void print(const SourceLine &line, const attn_results *results, size_t number,
              const std::string &problem);
-  void drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
+  void drawAlignments(const SourceLine &line, const attn_hypothesis &hypothesis,
                       size_t rank, bool asPicture);
   /// Dumps the best hypothesis of a line. False after a message.
-  bool dump(const Line &line, const attn_hypothesis &hypothesis);
+  bool dump(const SourceLine &line, const attn_hypothesis &hypothesis);
   /// Prints what there is to say of a hypothesis of a line, or of what is wrong
   /// with it; null: there is none.
-  void diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
+  void diagnoseLine(const SourceLine &line, const attn_hypothesis *hypothesis,
                     std::string problem);
   /// What was emitted, an end token included.
   std::vector<int32_t> emittedIds(const attn_hypothesis &hypothesis) const;
-  void nameGrid(const Line &line, const attn_hypothesis &hypothesis,
+  void nameGrid(const SourceLine &line, const attn_hypothesis &hypothesis,
                 std::vector<std::string> &rows,
                 std::vector<std::string> &columns) const;
 
@@ -156,9 +150,12 @@ private:
   const attn_model_info &info;
   attn_decode_options options;
   Companion companion;
+  bool continuesLines = false; ///< Prefixes are the lines themselves.
+  SourceReader reader;
   Progress progress;
   std::vector<Line> banLines;
   Sentences bans;
+  attn_sentences banned = {};
   OutputFile pictureFile;
   AlignmentPicture picture;
   attn_error error = ATTN_ERROR_INIT;
@@ -211,14 +208,16 @@ bool Runner::readBans() {
   if (settings.banUnknown && vocabulary.unknown >= 0)
     banLines.emplace_back().tokens = {vocabulary.tokens[vocabulary.unknown]};
   for (const Line &line : banLines)
-    bans.add(line);
-  if (!banLines.empty())
-    options.banned = &bans.view();
+    bans.add(line.tokens);
+  if (!banLines.empty()) {
+    banned = bans.view();
+    options.banned = &banned;
+  }
   return true;
 }
 
 bool Runner::prepare() {
-  Sentences none;
+  Sources none(reader.inputs);
   std::string problem;
   if (!readBans() || !decode(none.view(), nullptr, nullptr))
     return false;
@@ -286,31 +285,67 @@ std::string Runner::joinTokens(const attn_hypothesis &hypothesis) const {
   return text;
 }
 
-bool Runner::run(const std::vector<Line> &lines,
-                 const std::vector<Line> &companions) {
+bool Runner::run(std::span<const std::string> texts,
+                 std::span<const Line> companions) {
+  for (size_t at = 0; at < texts.size();) {
+    std::vector<SourceLine> lines;
+    size_t features = 0;
+    while (at + lines.size() < texts.size() && features < mostFeatures) {
+      lines.push_back(reader.read(texts[at + lines.size()]));
+      features += lines.back().featureCount();
+    }
+    if (!decodeLines(lines, companions.empty()
+                                ? companions
+                                : companions.subspan(at, lines.size())))
+      return false;
+    at += lines.size();
+  }
+  return true;
+}
+
+const std::vector<std::string> *Runner::findCompanion(SourceLine &line,
+                                                      const Line *given) const {
+  if (continuesLines)
+    return &line.inputs[0].tokens;
+  if (!given)
+    return nullptr;
+  const char *option = companion == Companion::Forced ? "--force" : "--prefix";
+  if (line.error.empty() && !info.has_encoder && !line.inputs[0].tokens.empty())
+    line.error = std::string("expected an empty line with ") + option +
+                 " for model " + quote(info.name) +
+                 ", which has no encoder, but got " +
+                 std::to_string(line.inputs[0].tokens.size()) + " tokens";
+  if (line.error.empty() && !given->error.empty())
+    line.error =
+        (companion == Companion::Forced ? "forced target: " : "prefix: ") +
+        given->error;
+  return &given->tokens;
+}
+
+bool Runner::decodeLines(std::vector<SourceLine> &lines,
+                         std::span<const Line> companions) {
   // What is wrong already takes its place with an empty sentence.
-  static const Line empty;
-  Sentences sources, others;
+  static const std::vector<std::string> empty;
+  Sources sources(reader.inputs);
+  Sentences others;
   std::vector<uint64_t> numbers;
   for (size_t i = 0; i < lines.size(); ++i) {
-    bool wrong = !lines[i].error.empty() ||
-                 (!companions.empty() && !companions[i].error.empty());
-    sources.add(wrong ? empty : lines[i]);
-    if (!companions.empty())
-      others.add(wrong ? empty : companions[i]);
+    const std::vector<std::string> *other =
+        findCompanion(lines[i], companions.empty() ? nullptr : &companions[i]);
+    bool good = lines[i].error.empty();
+    sources.add(good ? &lines[i] : nullptr);
+    if (other)
+      others.add(good ? *other : empty);
     numbers.push_back(lineNumber + i);
   }
-  Results results = decode(sources.view(), &others.view(), numbers.data());
+  attn_sentences beside = others.view();
+  Results results = decode(sources.view(), &beside, numbers.data());
   if (!results)
     return false;
   progress.erase();
   for (size_t i = 0; i < lines.size(); ++i) {
     ++lineNumber;
     std::string problem = lines[i].error;
-    if (problem.empty() && !companions.empty() && !companions[i].error.empty())
-      problem =
-          (companion == Companion::Forced ? "forced target: " : "prefix: ") +
-          companions[i].error;
     const attn_result *result = api.result(results.get(), i);
     if (problem.empty() && result->status != ATTN_OK)
       problem = result->message;
@@ -341,7 +376,8 @@ Runner::emittedIds(const attn_hypothesis &hypothesis) const {
   return tokens;
 }
 
-void Runner::diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
+void Runner::diagnoseLine(const SourceLine &line,
+                          const attn_hypothesis *hypothesis,
                           std::string problem) {
   std::string text, json, described;
   if (hypothesis)
@@ -349,8 +385,9 @@ void Runner::diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
   if (hypothesis && hypothesis->emitted) {
     Diagnosis diagnosis;
     std::vector<float> weights;
-    if (!diagnoseSentence(api, model, line.tokens, emittedIds(*hypothesis),
-                          hypothesis->finished, diagnosis, weights, problem)) {
+    if (!diagnoseSentence(api, model, reader.inputs, line,
+                          emittedIds(*hypothesis), hypothesis->finished,
+                          diagnosis, weights, problem)) {
       ++sentenceErrors;
       fail("line " + std::to_string(lineNumber) + ": --diagnose: " + problem);
     } else {
@@ -387,13 +424,12 @@ void Runner::diagnoseLine(const Line &line, const attn_hypothesis *hypothesis,
   fwrite(text.data(), 1, text.size(), stdout);
 }
 
-bool Runner::dump(const Line &line, const attn_hypothesis &hypothesis) {
+bool Runner::dump(const SourceLine &line, const attn_hypothesis &hypothesis) {
   if (!hypothesis.emitted)
     return true;
   std::vector<int32_t> tokens = emittedIds(hypothesis);
-  static const Line none;
-  Sentences sentence;
-  sentence.add(info.has_encoder ? line : none);
+  Sources sentence(reader.inputs);
+  sentence.add(&line);
   std::string folder = settings.dumpPath + "/" + std::to_string(lineNumber);
   std::string problem;
   if (dumpSentence(api, model, sentence.view(), tokens, folder, problem))
@@ -401,8 +437,8 @@ bool Runner::dump(const Line &line, const attn_hypothesis &hypothesis) {
   return fail("line " + std::to_string(lineNumber) + ": --dump: " + problem);
 }
 
-void Runner::print(const Line &line, const attn_results *results, size_t number,
-                   const std::string &problem) {
+void Runner::print(const SourceLine &line, const attn_results *results,
+                   size_t number, const std::string &problem) {
   std::vector<const attn_hypothesis *> hypotheses;
   if (problem.empty())
     for (size_t rank = 0; rank < api.result(results, number)->hypothesis_count;
@@ -463,7 +499,7 @@ void Runner::print(const Line &line, const attn_results *results, size_t number,
 }
 
 /// Names the tokens of a hypothesis, and the memory positions of its line.
-void Runner::nameGrid(const Line &line, const attn_hypothesis &hypothesis,
+void Runner::nameGrid(const SourceLine &line, const attn_hypothesis &hypothesis,
                       std::vector<std::string> &rows,
                       std::vector<std::string> &columns) const {
   auto endToken = [&](int32_t number) -> std::string {
@@ -474,12 +510,14 @@ void Runner::nameGrid(const Line &line, const attn_hypothesis &hypothesis,
   rows.assign(hypothesis.tokens, hypothesis.tokens + hypothesis.length);
   if (hypothesis.emitted > hypothesis.length)
     rows.push_back(endToken(info.target_vocabulary));
-  columns = line.tokens;
-  if (info.source_has_end)
-    columns.push_back(endToken(info.source_vocabulary));
-  // An encoder that makes sequences shorter has memory positions without names.
-  if (columns.size() != hypothesis.memory_positions) {
-    columns.clear();
+  columns.clear();
+  if (info.aligned_input >= 0) {
+    size_t aligned = static_cast<size_t>(info.aligned_input);
+    columns = line.inputs[aligned].tokens;
+    if (reader.inputs[aligned]->has_end)
+      columns.push_back(endToken(reader.inputs[aligned]->vocabulary));
+  } else {
+    // Features, and what an encoder makes of a sequence, have no names.
     for (size_t i = 0; i < hypothesis.memory_positions; ++i)
       columns.push_back(std::to_string(i));
   }
@@ -487,8 +525,9 @@ void Runner::nameGrid(const Line &line, const attn_hypothesis &hypothesis,
 
 /// Draws the weights of a hypothesis, a grid for each head: into the picture,
 /// or on standard output.
-void Runner::drawAlignments(const Line &line, const attn_hypothesis &hypothesis,
-                            size_t rank, bool asPicture) {
+void Runner::drawAlignments(const SourceLine &line,
+                            const attn_hypothesis &hypothesis, size_t rank,
+                            bool asPicture) {
   if (!hypothesis.emitted)
     return;
   std::vector<std::string> rows, columns;
@@ -572,12 +611,12 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
   Runner runner(tool, settings, api, model);
   if (!runner.prepare())
     return 1;
-  LineReader reader(stdin, settings.maxSourceLength);
-  std::vector<Line> lines, companions;
+  LineReader reader(stdin);
+  std::vector<std::string> lines;
+  std::vector<Line> companions;
   auto fillLines = [&](size_t most) {
     lines.clear();
-    for (Line line;
-         lines.size() < most && reader.next(settings.characters, line);)
+    for (std::string line; lines.size() < most && reader.next(line);)
       lines.push_back(std::move(line));
     return !lines.empty();
   };
@@ -603,17 +642,14 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
       return 1;
     }
     for (size_t at = 0; at < lines.size(); at += window) {
-      auto part = [&](const std::vector<Line> &all) {
-        return std::vector<Line>(
-            all.begin() + static_cast<long>(at),
-            all.begin() + static_cast<long>(std::min(at + window, all.size())));
-      };
-      if (!runner.run(part(lines), part(companions)))
+      size_t count = std::min(window, lines.size() - at);
+      if (!runner.run(std::span(lines).subspan(at, count),
+                      std::span(companions).subspan(at, count)))
         return 1;
     }
   } else {
     while (fillLines(window))
-      if (!runner.run(lines, companions))
+      if (!runner.run(lines, {}))
         return 1;
   }
   if (reader.failed()) {

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/decode/diagnose_model.h"
+#include "tools/decode/sentences.h"
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 
 namespace attn::tool {
@@ -28,26 +30,15 @@ double worse(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
 }
 
-using Words = std::vector<std::string>;
-
-/// Says tokens of the first of some sentences, which are encoded together.
-/// False and a message on failure.
+/// Says tokens of the first of some lines, which are encoded together. False
+/// and a message on failure.
 bool say(const attn_api &api, const attn_model *model,
-         const std::vector<Words> &sentences,
+         const std::vector<const attn_input *> &inputs,
+         std::initializer_list<const SourceLine *> lines,
          const std::vector<int32_t> &tokens, Said &said, std::string &message) {
-  std::vector<std::vector<const char *>> texts;
-  std::vector<size_t> lengths;
-  for (const Words &words : sentences) {
-    std::vector<const char *> &own = texts.emplace_back();
-    for (const std::string &word : words)
-      own.push_back(word.c_str());
-    lengths.push_back(words.size());
-  }
-  std::vector<const char *const *> starts;
-  for (const std::vector<const char *> &own : texts)
-    starts.push_back(own.data());
-  attn_sentences batch = {sizeof(batch), sentences.size(), lengths.data(),
-                          starts.data(), nullptr,          nullptr};
+  Sources batch(inputs);
+  for (const SourceLine *line : lines)
+    batch.add(line);
   attn_error error = ATTN_ERROR_INIT;
   auto fail = [&] {
     message = error.message;
@@ -55,7 +46,7 @@ bool say(const attn_api &api, const attn_model *model,
     return false;
   };
   std::unique_ptr<attn_decoding, void (*)(attn_decoding *)> decoding(
-      api.encode(model, &batch, nullptr, &error), api.free_decoding);
+      api.encode(model, batch.view(), nullptr, &error), api.free_decoding);
   if (!decoding)
     return fail();
   const int32_t first = 0;
@@ -87,20 +78,23 @@ bool say(const attn_api &api, const attn_model *model,
 } // namespace
 
 bool diagnoseSentence(const attn_api &api, const attn_model *model,
-                      const Words &words, const std::vector<int32_t> &tokens,
-                      bool finished, Diagnosis &diagnosis,
-                      std::vector<float> &weights, std::string &error) {
+                      const std::vector<const attn_input *> &inputs,
+                      const SourceLine &line,
+                      const std::vector<int32_t> &tokens, bool finished,
+                      Diagnosis &diagnosis, std::vector<float> &weights,
+                      std::string &error) {
   Said alone;
-  if (!say(api, model, {words}, tokens, alone, error))
+  if (!say(api, model, inputs, {&line}, tokens, alone, error))
     return false;
   diagnosis = diagnose(alone.weights, alone.positions, tokens, finished);
 
   // Twice as long: its memory is longer, however sequences are shortened.
   std::string refused;
-  Words twice = words;
-  twice.insert(twice.end(), words.begin(), words.end());
+  SourceLine twice = line;
+  for (SourceInput &input : twice.inputs)
+    input.append(input);
   Said padded;
-  if (say(api, model, {words, twice}, tokens, padded, refused)) {
+  if (say(api, model, inputs, {&line, &twice}, tokens, padded, refused)) {
     Diagnosis::Padding &padding = diagnosis.padding.emplace();
     padding.weight = padded.paddingWeight;
     for (size_t i = 0; i < alone.logits.size(); ++i)
@@ -111,14 +105,19 @@ bool diagnoseSentence(const attn_api &api, const attn_model *model,
             std::abs(static_cast<double>(padded.logits[i] - alone.logits[i])));
   }
 
-  // Where positions are words, and another order is one.
-  size_t ends = api.info(model)->source_has_end ? 1 : 0;
-  Words reversed(words.rbegin(), words.rend());
+  // Where positions are those of an input, and another order is one.
+  const int32_t aligned = api.info(model)->aligned_input;
+  const size_t place = static_cast<size_t>(std::max(aligned, 0));
+  size_t own = line.inputs[place].length();
+  size_t ends = inputs[place]->has_end ? 1 : 0;
+  SourceLine reversed = line;
+  for (SourceInput &input : reversed.inputs)
+    input.reverse();
   Said turned;
-  if (alone.positions == words.size() + ends && reversed != words &&
-      say(api, model, {reversed}, tokens, turned, refused))
-    diagnosis.order = compareOrder(alone.weights, turned.weights,
-                                   alone.positions, words.size());
+  if (alone.positions == own + ends && reversed.inputs != line.inputs &&
+      say(api, model, inputs, {&reversed}, tokens, turned, refused))
+    diagnosis.order =
+        compareOrder(alone.weights, turned.weights, alone.positions, own);
   weights = std::move(alone.weights);
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include "attn/attn.h"
 #include "tools/decode/diagnose.h"
+#include "tools/decode/source_line.h"
 
 #include <string>
 #include <vector>
@@ -17,12 +18,13 @@
 namespace attn::tool {
 
 /// Lets a model with an alignment say `tokens` (target ids; `finished`: the end
-/// token is the last) of a sentence of words, alone, beside a longer sentence,
-/// and with the words in reverse. `weights` become [tokens, positions],
+/// token is the last) of a line, alone, beside a longer sentence, and with the
+/// positions of its inputs in reverse. `weights` become [tokens, positions],
 /// averaged over heads. False and a message on failure; what the model refuses
 /// besides the sentence itself is not measured.
 bool diagnoseSentence(const attn_api &api, const attn_model *model,
-                      const std::vector<std::string> &words,
+                      const std::vector<const attn_input *> &inputs,
+                      const SourceLine &line,
                       const std::vector<int32_t> &tokens, bool finished,
                       Diagnosis &diagnosis, std::vector<float> &weights,
                       std::string &error);

@@ -47,7 +47,7 @@ void addValue(void *context, const attn_observation *value) {
 } // namespace
 
 bool dumpSentence(const attn_api &api, const attn_model *model,
-                  const attn_sentences &sentence,
+                  const attn_sentences *sentence,
                   const std::vector<int32_t> &tokens, const std::string &folder,
                   std::string &message) {
   attn_error error = ATTN_ERROR_INIT;
@@ -57,7 +57,7 @@ bool dumpSentence(const attn_api &api, const attn_model *model,
     return false;
   };
   std::unique_ptr<attn_decoding, void (*)(attn_decoding *)> decoding(
-      api.encode(model, &sentence, nullptr, &error), api.free_decoding);
+      api.encode(model, sentence, nullptr, &error), api.free_decoding);
   if (!decoding)
     return fail(error.message);
   Table ofSentence, ofSteps;

@@ -16,11 +16,12 @@
 namespace attn::tool {
 
 /// Lets the model say `tokens` (target ids, an end token included) of one
-/// sentence, and writes what it makes of each name of its spec into the new
-/// folder `folder`: `encoder.h.npy` of the sentence, `decoder.s.npy` with the
-/// steps as its first dimension. False and a message on failure.
+/// sentence, given for each input, and writes what it makes of each name of its
+/// spec into the new folder `folder`: `encoder.h.npy` of the sentence,
+/// `decoder.s.npy` with the steps as its first dimension. False and a message
+/// on failure.
 bool dumpSentence(const attn_api &api, const attn_model *model,
-                  const attn_sentences &sentence,
+                  const attn_sentences *sentence,
                   const std::vector<int32_t> &tokens, const std::string &folder,
                   std::string &error);
 

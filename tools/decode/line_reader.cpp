@@ -19,7 +19,7 @@ namespace attn::tool {
 
 LineReader::~LineReader() { free(text); }
 
-bool LineReader::next(bool characters, Line &line) {
+bool LineReader::next(std::string &line) {
   ssize_t size = getline(&text, &capacity, file);
   if (size < 0)
     return false;
@@ -27,7 +27,7 @@ bool LineReader::next(bool characters, Line &line) {
   for (char end : {'\n', '\r'})
     if (!whole.empty() && whole.back() == end)
       whole.remove_suffix(1);
-  splitLine(whole, characters, mostTokens, line);
+  line = whole;
   return true;
 }
 
@@ -63,9 +63,9 @@ bool readLines(const std::string &path, const std::string &option,
   FILE *file = fopen(path.c_str(), "re");
   bool failed = !file;
   if (file) {
-    LineReader reader(file, SIZE_MAX);
-    for (Line line; reader.next(characters, line);)
-      lines.push_back(std::move(line));
+    LineReader reader(file);
+    for (std::string line; reader.next(line);)
+      splitLine(line, characters, SIZE_MAX, lines.emplace_back());
     failed = reader.failed();
   }
   if (failed)

@@ -17,8 +17,8 @@
 
 namespace attn::tool {
 
-/// A line of input and the tokens in it. Empty lines are fine, and so are those
-/// with an error: both have a line of output.
+/// A line of a file and the tokens in it. Empty lines are fine, and so are
+/// those with an error: both have a line of output.
 struct Line {
   std::vector<std::string> tokens;
   std::string error;
@@ -31,27 +31,24 @@ void splitLine(std::string_view text, bool characters, size_t mostTokens,
 
 class LineReader {
 public:
-  /// A line with more tokens has an error instead of them.
-  LineReader(FILE *file, size_t mostTokens)
-      : file(file), mostTokens(mostTokens) {}
+  explicit LineReader(FILE *file) : file(file) {}
   ~LineReader();
   LineReader(const LineReader &) = delete;
   LineReader &operator=(const LineReader &) = delete;
 
-  /// Splits a line at its spaces or into its characters. False at the end of
-  /// the file or where reading fails.
-  bool next(bool characters, Line &line);
+  /// Reads a line, without its end. False at the end of the file or where
+  /// reading fails.
+  bool next(std::string &line);
   bool failed() const { return ferror(file); }
 
 private:
   FILE *file;
-  size_t mostTokens;
   char *text = nullptr;
   size_t capacity = 0;
 };
 
-/// Reads all lines of a file. False after a message in `error`, which names the
-/// file and the option that named it.
+/// Splits all lines of a file. False after a message in `error`, which names
+/// the file and the option that named it.
 bool readLines(const std::string &path, const std::string &option,
                bool characters, std::vector<Line> &lines, std::string &error);
 

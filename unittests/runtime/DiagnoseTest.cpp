@@ -107,16 +107,23 @@ attn_model *openReader(bool byContent, bool spoils) {
       Model::create(tableDescription(), std::move(backend), failure));
 }
 
+SourceLine lineOf(std::vector<std::string> words) {
+  SourceLine line;
+  line.inputs.emplace_back().tokens = std::move(words);
+  return line;
+}
+
 TEST(Diagnose, AsksModels) {
   attn_api api = modelApi();
   for (bool byContent : {false, true})
     for (bool spoils : {false, true}) {
       attn_model *model = openReader(byContent, spoils);
+      std::vector<const attn_input *> inputs = {api.input(model, 0)};
       Diagnosis found;
       std::vector<float> weights;
       std::string error;
-      ASSERT_TRUE(diagnoseSentence(api, model, {"A", "B", "D"}, {A, A, end},
-                                   true, found, weights, error))
+      ASSERT_TRUE(diagnoseSentence(api, model, inputs, lineOf({"A", "B", "D"}),
+                                   {A, A, end}, true, found, weights, error))
           << error;
       EXPECT_EQ(found.positions, 4u);
       EXPECT_EQ(weights.size(), 12u);
@@ -129,12 +136,12 @@ TEST(Diagnose, AsksModels) {
       EXPECT_EQ(found.order->words, byContent ? 0 : 1);
       EXPECT_EQ(found.order->places, byContent ? 1 : 0);
       // A palindrome has no other order.
-      ASSERT_TRUE(diagnoseSentence(api, model, {"A", "A"}, {A, A, end}, true,
-                                   found, weights, error));
+      ASSERT_TRUE(diagnoseSentence(api, model, inputs, lineOf({"A", "A"}),
+                                   {A, A, end}, true, found, weights, error));
       EXPECT_FALSE(found.order);
       // What is wrong is an error.
-      EXPECT_FALSE(diagnoseSentence(api, model, {"A", "Z"}, {A}, false, found,
-                                    weights, error));
+      EXPECT_FALSE(diagnoseSentence(api, model, inputs, lineOf({"A", "Z"}), {A},
+                                    false, found, weights, error));
       EXPECT_NE(error, "");
       api.close(model);
     }

@@ -343,7 +343,7 @@ typedef struct attn_member {
 
 static inline attn_member attn_default_member(void) {
   attn_member member;
-  memset(&member, 0, sizeof(member)); /* padding, too */
+  memset((void *)&member, 0, sizeof(member)); /* padding, too */
   member.struct_size = sizeof(attn_member);
   member.api = NULL;
   member.model = NULL;

@@ -11,7 +11,7 @@ import tempfile
 
 shared, name, *options = sys.argv[1:]
 folder = os.path.join(shared, "models", "random", name)
-check = os.path.join(os.path.dirname(__file__), "..", "check_reference.py")
+check = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check_reference.py")
 with open(os.path.join(folder, "dims.txt"), encoding="utf-8") as file:
     options += file.read().split()
 for file in sorted(os.listdir(folder)):
@@ -34,7 +34,8 @@ with tempfile.TemporaryDirectory() as scratch:
                 *("--reference", os.path.join(folder, "reference.jsonl")),
                 *("--max-length-factor", "0", "--max-length-offset", "12"),
                 *("--run", shlex.join(command)),
-            ]
+            ],
+            cwd=folder,  # Where the files of features are.
         )
         if result.returncode:
             sys.exit(result.returncode)
