@@ -176,6 +176,22 @@ attn.model @m {
 
 // -----
 
+// M7
+attn.model @m {
+  // expected-error @below {{expected the name of a foreign tensor that has a scale}}
+  attn.parameter @w scale "s" : tensor<3xf32>
+  attn.vocabulary @v size 5
+  attn.parameter @E : tensor<5x5xf32>
+  attn.decoder vocabulary @v memories [] axes [] states [] axes [] zero [] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>):
+    %E = attn.get_parameter @E : tensor<5x5xf32>
+    %l = attn.embed %y, %E : tensor<?xi32>, tensor<5x5xf32> -> tensor<?x5xf32>
+    attn.predict %l : tensor<?x5xf32>
+  }
+}
+
+// -----
+
 // M8
 attn.model @m {
   attn.vocabulary @v size 5
