@@ -20,7 +20,7 @@ long allocation_count(void) {
   return __atomic_load_n(&allocations, __ATOMIC_SEQ_CST);
 }
 
-/// Blocks of the heap that are in use; mappings are not among them.
+/// Blocks that are in use, of the heap or mapped.
 long block_count(void) {
   return allocation_count() - __atomic_load_n(&frees, __ATOMIC_SEQ_CST);
 }
@@ -78,6 +78,11 @@ void *mmap(void *address, size_t size, int protection, int flags, int file,
 void *mmap64(void *address, size_t size, int protection, int flags, int file,
              off_t offset) {
   return mmap(address, size, protection, flags, file, offset);
+}
+
+int munmap(void *address, size_t size) {
+  __atomic_add_fetch(&frees, 1, __ATOMIC_SEQ_CST);
+  return (int)syscall(SYS_munmap, address, size);
 }
 
 int brk(void *address) {
