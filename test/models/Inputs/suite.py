@@ -82,7 +82,10 @@ def local_models(root):
 def shared_models(shared):
     """Those that are not among the examples."""
     models = []
-    for name in ("location", "transformer", "lm", "g2p_en", "thai2rom", "aren"):
+    for name in (
+        *("location", "transformer", "lm", "captioning", "speech"),
+        *("g2p_en", "thai2rom", "aren"),
+    ):
         folder = os.path.join(shared, "models", "random", name)
         if not os.path.isdir(folder):
             folder = os.path.join(shared, "models", name)
@@ -115,14 +118,23 @@ class Subject:
         self.evaluator = ["attn-eval", *self.spec, *self.vocab, f"--weights={model.weights}"]
         with open(model.spec, encoding="utf-8") as file:
             text = file.read()
-        source = re.search(r"^encoder \(x: tokens (\w+)( \+ end)?", text, re.MULTILINE)
+        encoder = re.search(r"^encoder \(\w+: (.*)\)", text, re.MULTILINE)
+        source = re.match(r"tokens (\w+)( \+ end)?", encoder[1]) if encoder else None
         target = re.search(r"^decoder \(y: tokens (\w+)", text, re.MULTILINE)
-        self.has_encoder = source is not None
+        self.has_encoder = encoder is not None
         self.ends = bool(source and source[2])
         self.target = target[1]
-        # What lines are made of: the source's words, or those that a model
-        # without one continues.
+        # What lines are made of: the source's words, those that a model without
+        # one continues, or files of so many features.
+        self.features = 0
+        if encoder and not source:
+            dim = re.match(r"features \[(\w+)\]", encoder[1])[1]
+            given = re.search(rf"--dim {dim}=(\d+)", model.options)
+            self.features = int((given or re.search(rf"^dim {dim} = (\d+)", text, re.M))[1])
         self.source = source[1] if source else self.target
+        # Positions of a line, and how many of them make one of the memory.
+        self.lengths = {}
+        self.stride = 2 ** int((re.search(r"repeat (\d+).*\n +p = pairs", text) or [0, 0])[1])
         self.words = self.read_words(self.source)
         self.target_words = self.read_words(self.target)
         self.end = next(
@@ -165,7 +177,26 @@ class Subject:
         return path
 
     def lines(self, lengths):
-        return [" ".join(self.generator.choices(self.words, k=length)) for length in lengths]
+        if self.features:
+            return [self.write_features(length) for length in lengths]
+        lines = [" ".join(self.generator.choices(self.words, k=length)) for length in lengths]
+        self.lengths.update((line, len(line.split()) + self.ends) for line in lines)
+        return lines
+
+    def write_features(self, length, number=None):
+        """A file of random numbers; in its middle stands one that is given."""
+        values = [self.generator.uniform(-1, 1) for _ in range(length * self.features)]
+        if number is not None:
+            values[len(values) // 2] = number
+        shape = (length, self.features)
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+        header += " " * (-(len(header) + 11) % 64) + "\n"
+        path = os.path.join(self.scratch, f"features{len(self.lengths)}.npy")
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            file.write(struct.pack(f"<{len(values)}f", *values))
+        self.lengths[path] = -(-length // self.stride)
+        return path
 
     def targets(self, lengths):
         words = self.target_words
@@ -344,6 +375,8 @@ def token_number(model, vocabulary, token):
 @check("R2 R10")
 def padding_never_matters(model):
     """Batches are padded with the first token: it may be anything."""
+    if model.features:
+        return False
     lengths = [1, 17, 2, 30, 5] if model.has_encoder else [1, 7, 2, 9, 5]
     lines, targets = model.lines(lengths), model.targets([3, 1, 9, 2, 6])
     first = model.read_words(model.target, marks=True)[0]
@@ -353,6 +386,7 @@ def padding_never_matters(model):
         command, _ = poison(model, vocabulary, 0)
         poisoned = [model.run(command, lines, *options), model.run(command, lines, force=targets)]
         require(poisoned == expected, "expected padding to have no effect")
+    return True
 
 
 @check("R5 R20")
@@ -362,14 +396,18 @@ def nan_fails_alone(model):
     options = ["--json", "--max-length-factor=0", "--max-length-offset=12", "--beam=3"]
     if model.bad_word in model.target_words:
         options.append(f"--ban={model.bad_word}")
-    expected, _ = model.start(["attn-run", model.library], lines, options)
-    lines[2] += f" {model.bad_word}"
-    number = token_number(model, model.source, model.bad_word)
-    command, is_large = poison(model, model.source, number)
+    command, is_large = ["attn-run", model.library], False
+    expected, _ = model.start(command, lines, options)
+    if model.features:
+        lines[2] = model.write_features(3, float("nan"))
+    else:
+        lines[2] += f" {model.bad_word}"
+        number = token_number(model, model.source, model.bad_word)
+        command, is_large = poison(model, model.source, number)
     got, errors = model.start(command, lines, options)
     # Large numbers may saturate to something that is one.
     require(
-        is_large or re.search("line 3: expected finite logits", errors),
+        is_large or re.search("line 3: expected finite", errors),
         "expected an error, but got:",
         got[2],
     )
@@ -512,7 +550,7 @@ def rows_are_tokens(model):
     if not any(entry["alignment"] for entries in wide for entry in entries):
         return False
     for line, entries in zip(lines, wide):
-        columns = len(line.split()) + model.ends
+        columns = model.lengths[line]
         for entry in entries:
             require(len(entry["alignment"]) == emitted(entry), "expected a row for each token")
             for row in entry["alignment"]:
@@ -540,7 +578,8 @@ def processors_do_not_matter(model):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         flags = next((line.split() for line in file if line.startswith("flags")), [])
     # Code for several processors takes time to make: of few layers only.
-    if not {"avx2", "fma"} <= set(flags) or model.name in ("transformer", "aren", "thai2rom"):
+    large = ("transformer", "lm", "thai2rom", "aren")
+    if not {"avx2", "fma"} <= set(flags) or model.name in large:
         return False
     other = model.compile("v3", "--cpu=x86-64-v3")
     require(
