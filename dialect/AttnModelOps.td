@@ -162,7 +162,9 @@ def DecoderOp : Attn_Op<"decoder", [HasParent<"ModelOp">, IsolatedFromAbove,
   let description = [{
     The step for a set of rows. The arguments of the block are, in order:
 
-    1. the token before, one per row; negative: a zero vector (`start = zero`);
+    1. what was emitted before, one per row: a token or a position of a memory
+       (negative before the first: a zero vector, `start = zero`), or a vector
+       of features (zeros before the first);
     2. the step's number, counted from 0, one per row;
     3. the sentence of the row, one per row;
     4. the memory values of the encoder, one per sentence;
@@ -174,26 +176,36 @@ def DecoderOp : Attn_Op<"decoder", [HasParent<"ModelOp">, IsolatedFromAbove,
     per row. `zero_states` marks the states whose first value is zero; the
     others start as the encoder's `initial` values, in order.
 
-    `start` is the token before the first one: its text, or nothing for a zero vector.
+    What the decoder emits are tokens of `vocabulary`; or `positions` of the
+    memories on that axis (pointer networks, Vinyals et al. 2015); or, where
+    neither is given, vectors of features, as the first argument says.
+    `start` is the token before the first one: its text, or nothing for a zero
+    vector.
 
     The block ends in `attn.predict`. Constraints: names and axes are one per
-    memory and state (M12); the block's arguments are as said (M13).
+    memory and state (M12); the block's arguments are as said (M13); a decoder
+    emits one thing, positions are of a memory's axis, and only tokens have a
+    start (M19).
   }];
-  let arguments = (ins FlatSymbolRefAttr:$vocabulary,
+  let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$vocabulary,
+                       OptionalAttr<I64Attr>:$target_axis,
                        OptionalAttr<StrAttr>:$start,
                        StrArrayAttr:$memories, DenseI64ArrayAttr:$memory_axes,
                        StrArrayAttr:$states, DenseI64ArrayAttr:$state_axes,
                        DenseBoolArrayAttr:$zero_states);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `vocabulary` $vocabulary (`start` $start^)?
+    (`vocabulary` $vocabulary^)? (`positions` $target_axis^)? (`start` $start^)?
     `memories` $memories `axes` $memory_axes
     `states` $states `axes` $state_axes `zero` $zero_states
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// What was emitted before.
     BlockArgument getToken() { return getBody().getArgument(0); }
+    /// Whether it emits vectors of features.
+    bool emitsFeatures() { return !getVocabulary() && !getTargetAxis(); }
     BlockArgument getPosition() { return getBody().getArgument(1); }
     BlockArgument getSentence() { return getBody().getArgument(2); }
     /// The number of memory axes, hence of length arguments.
@@ -215,8 +227,8 @@ def ParallelDecoderOp : Attn_Op<"parallel_decoder", [HasParent<"ModelOp">,
     the tokens that precede each position (`tensor<?x?xi32>`), the number of
     positions, the sentence of the row, then the memories and the lengths of
     the decoder. The block yields the logits of every position, and the weights of
-    the alignment where the decoder predicts some. Only a decoder without states
-    has this form.
+    the alignment where the decoder predicts some. Only a decoder of tokens
+    without states has this form.
     Constraints: the model has a decoder with as many memories and lengths (M17);
     the block yields the decoder's predictions with one more axis, the position,
     after the row (M18).
@@ -241,19 +253,26 @@ def PredictOp : Attn_Op<"predict", [Pure, Terminator, HasParent<"DecoderOp">,
                                     AttrSizedOperandSegments]> {
   let summary = "what a decoder step yields";
   let description = [{
-    The logits over the target vocabulary, the new values of the states, and the
-    weights that are the alignment (R19), where there is a read over the
-    encoder's memory: `[rows, memory positions, heads]`. `align_axis` is the
-    memory axis they lie on.
-    Constraints: logits have the vocabulary's size (M14); states keep their
-    types (M15); weights are given exactly if an axis is (M16).
+    The logits over the target vocabulary, or over the positions of the target
+    axis (what stands at padding is not looked at), or the vector of features;
+    the new values of the states; and the weights that are the alignment (R19),
+    where there is a read over the encoder's memory:
+    `[rows, memory positions, heads]`. `align_axis` is the memory axis they lie
+    on. With features comes `stop`, the logit of the probability that they are
+    the last.
+    Constraints: logits have the vocabulary's size, or lie on the target axis,
+    or are like the features before (M14); states keep their types (M15);
+    weights are given exactly if an axis is (M16); a logit to stop is given
+    exactly with features (M20).
   }];
   let arguments = (ins Attn_Number:$logits, Variadic<Attn_Number>:$states,
                        Optional<Attn_Number>:$weights,
+                       Optional<Attn_Number>:$stop,
                        OptionalAttr<I64Attr>:$align_axis);
   let assemblyFormat = [{
     $logits `:` type($logits) (`states` `(` $states^ `:` type($states) `)`)?
-    (`weights` `(` $weights^ `:` type($weights) `on` $align_axis `)`)? attr-dict
+    (`weights` `(` $weights^ `:` type($weights) `on` $align_axis `)`)?
+    (`stop` `(` $stop^ `:` type($stop) `)`)? attr-dict
   }];
   let hasVerifier = 1;
 }

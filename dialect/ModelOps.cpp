@@ -251,7 +251,7 @@ void DecoderOp::getAsmBlockArgumentNames(Region &region,
   if (region.getNumArguments() != numLeadingArguments + getMemories().size() +
                                       getNumAxes() + getStates().size())
     return;
-  setName(getToken(), "token");
+  setName(getToken(), emitsFeatures() ? "frame" : "token");
   setName(getPosition(), "position");
   setName(getSentence(), "sentence");
   for (auto [argument, name] : llvm::zip(getMemoryArguments(), getMemories()))
@@ -288,10 +288,26 @@ LogicalResult DecoderOp::verify() {
     return attn::getNumAxes(type) == 1 && getFeatures(type).empty() &&
            getElementTypeOrSelf(type).isInteger(32);
   };
-  if (!perRow(getToken()) || !perRow(getPosition()) || !perRow(getSentence()) ||
-      !llvm::all_of(getLengthArguments(), perRow))
+  if ((!emitsFeatures() && !perRow(getToken())) || !perRow(getPosition()) ||
+      !perRow(getSentence()) || !llvm::all_of(getLengthArguments(), perRow))
     return emitOpError("expected token, position, sentence and lengths of type "
                        "tensor<?xi32>");
+  if (Type type = getToken().getType();
+      emitsFeatures() && (attn::getNumAxes(type) != 1 ||
+                          getFeatures(type).empty() || !hasStaticFeatures(type) ||
+                          !getElementTypeOrSelf(type).isF32()))
+    return emitOpError("expected features of type tensor<?xFxf32> as what was "
+                       "emitted before, but got ")
+           << type;
+  if (getVocabulary() && getTargetAxis())
+    return emitOpError(
+        "expected tokens or positions to emit, but got both");
+  if (getTargetAxis() &&
+      static_cast<int64_t>(*getTargetAxis()) >= getNumAxes())
+    return emitOpError("expected positions of an axis below ")
+           << getNumAxes() << " to emit, but got " << *getTargetAxis();
+  if (getStart() && !getVocabulary())
+    return emitOpError("expected a start of tokens only");
   auto checkAxes = [&](Value value, int64_t axis) -> LogicalResult {
     if (axis >= -1 && axis < getNumAxes() &&
         attn::getNumAxes(value.getType()) == (axis < 0 ? 1u : 2u))
@@ -338,8 +354,9 @@ void ParallelDecoderOp::getAsmBlockArgumentNames(Region &region,
 
 LogicalResult ParallelDecoderOp::verify() {
   DecoderOp decoder = getDecoder();
-  if (!decoder || !isa<PredictOp>(decoder.getBody().front().back()))
-    return emitOpError("expected a model with a decoder");
+  if (!decoder || !decoder.getVocabulary() ||
+      !isa<PredictOp>(decoder.getBody().front().back()))
+    return emitOpError("expected a model with a decoder of tokens");
   SmallVector<Type> expected;
   Type i32 = IntegerType::get(getContext(), 32);
   expected.push_back(getValueType(2, {}, i32));
@@ -367,20 +384,48 @@ LogicalResult ParallelDecoderOp::verify() {
   return success();
 }
 
+/// Whether what a decoder predicts is what it emits.
+static LogicalResult verifyPrediction(PredictOp op, DecoderOp decoder) {
+  Type type = op.getLogits().getType();
+  if (decoder.getTargetAxis()) {
+    if (getNumAxes(type) != 2 || !getFeatures(type).empty())
+      return op.emitOpError("expected logits over the positions of a memory, "
+                            "but got ")
+             << type;
+    return success();
+  }
+  if (decoder.emitsFeatures()) {
+    if (type != decoder.getToken().getType())
+      return op.emitOpError("expected features like those before, ")
+             << decoder.getToken().getType() << ", but got " << type;
+    return success();
+  }
+  auto vocabulary = SymbolTable::lookupNearestSymbolFrom<VocabularyOp>(
+      decoder, decoder.getVocabularyAttr());
+  if (!vocabulary)
+    return op.emitOpError("expected a vocabulary of the model, but got ")
+           << decoder.getVocabularyAttr();
+  ArrayRef<int64_t> features = getFeatures(type);
+  if (getNumAxes(type) != 1 || features.size() != 1 ||
+      features[0] != static_cast<int64_t>(vocabulary.getSize()))
+    return op.emitOpError("expected logits over the ")
+           << vocabulary.getSize() << " words of '" << vocabulary.getSymName()
+           << "', but got " << type;
+  return success();
+}
+
 LogicalResult PredictOp::verify() {
   auto decoder = cast<DecoderOp>((*this)->getParentOp());
-  if (auto vocabulary = SymbolTable::lookupNearestSymbolFrom<VocabularyOp>(
-          decoder, decoder.getVocabularyAttr())) {
-    ArrayRef<int64_t> features = getFeatures(getLogits().getType());
-    if (getNumAxes(getLogits().getType()) != 1 || features.size() != 1 ||
-        features[0] != static_cast<int64_t>(vocabulary.getSize()))
-      return emitOpError("expected logits over the ")
-             << vocabulary.getSize() << " words of '" << vocabulary.getSymName()
-             << "', but got " << getLogits().getType();
-  } else {
-    return emitOpError("expected a vocabulary of the model, but got ")
-           << decoder.getVocabularyAttr();
-  }
+  if (failed(verifyPrediction(*this, decoder)))
+    return failure();
+  if (static_cast<bool>(getStop()) != decoder.emitsFeatures())
+    return emitOpError("expected a logit to stop exactly where features are "
+                       "emitted");
+  if (getStop() && (getNumAxes(getStop().getType()) != 1 ||
+                    !getFeatures(getStop().getType()).empty()))
+    return emitOpError("expected one number a row as the logit to stop, but "
+                       "got ")
+           << getStop().getType();
   if (TypeRange(getStates().getTypes()) !=
       TypeRange(ValueRange(decoder.getStateArguments()).getTypes()))
     return emitOpError("expected states that keep their types");

@@ -51,6 +51,8 @@ llvm::StringRef mlir::attn::frontend::getWord(Stmt::Kind kind) {
     return "'align'";
   case Stmt::Kind::Predict:
     return "'predict'";
+  case Stmt::Kind::Stop:
+    return "'stop'";
   case Stmt::Kind::Return:
     return "'return'";
   case Stmt::Kind::Mask:

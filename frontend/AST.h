@@ -168,6 +168,7 @@ struct Stmt : Node {
     Memory,  // memory name = value
     Align,   // align name
     Predict, // predict value
+    Stop,    // stop value
     Return,  // return value
     Mask,    // mask value
     Score,   // score name = value
@@ -283,7 +284,11 @@ struct EncoderDecl {
 struct DecoderDecl {
   llvm::SMLoc loc;
   Name input;
+  /// What the decoder emits: tokens of a vocabulary, positions of a memory, or
+  /// features of a shape.
   Name vocabulary;
+  Name positions;
+  ShapeSpec shape;
   /// `start = zero`, or the text of a token, or nothing.
   bool startsWithZero = false;
   std::optional<StringSpec> start;

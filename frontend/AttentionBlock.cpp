@@ -9,7 +9,6 @@
 
 #include "dialect/Axes.h"
 #include "dialect/PairInputs.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -567,20 +566,27 @@ ArrayAttr AttentionCall::getMaps(const PairRegion &pair) const {
 //===----------------------------------------------------------------------===//
 
 SpecValue AttentionCall::importBody() {
+  path = importer.frame.path + "." + label;
+  unnamedRepeat = importer.frame.unnamedRepeat;
+  site = importer.site;
+  if (expr)
+    site.push_back(expr);
+  return inside([&] { return importRead(); });
+}
+
+SpecValue AttentionCall::inside(llvm::function_ref<SpecValue()> make) {
   Frame inner;
   inner.kind = Frame::Kind::Layer;
-  inner.path = importer.frame.path + "." + label;
-  inner.unnamedRepeat = importer.frame.unnamedRepeat;
+  inner.path = path;
+  inner.unnamedRepeat = unnamedRepeat;
   inner.attention = this;
   llvm::SaveAndRestore<Frame> savedFrame(importer.frame, inner);
   llvm::SaveAndRestore<AttentionCall *> savedPairing(importer.pairing, this);
-  if (expr)
-    importer.site.push_back(expr);
-  llvm::scope_exit pop([&] {
-    if (expr)
-      importer.site.pop_back();
-  });
+  llvm::SaveAndRestore savedSite(importer.site, site);
+  return make();
+}
 
+SpecValue AttentionCall::importRead() {
   for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
     Stmt::Kind kind = decl.body[i]->kind;
     if (kind == Stmt::Kind::Score)
@@ -609,6 +615,10 @@ SpecValue AttentionCall::importBody() {
   read->path = importer.frame.path;
   read->queries = queryAxis;
   read->site = importer.site;
+  read->context = context.ir;
+  read->makeScores = [self = shared_from_this()] {
+    return self->inside([&] { return self->maskedScores(); });
+  };
   context.read = read;
   context.isOne = false;
   if (level == Level::Row && !queryAxis && memoryAxis->memoryIndex >= 0) {
@@ -699,6 +709,57 @@ static WeightsExpr getWeightsExpr(const ValueStmt *stmt) {
   return result;
 }
 
+SpecValue AttentionCall::scoreOfPair() {
+  WeightsExpr expression = getWeightsExpr(getStmt(weightsIndex));
+  const Expr *argument = expression.normalizers.front()->arguments[0].value;
+  llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
+  const ValueStmt *scoreStmt = getStmt(scoreIndex);
+  SpecValue score = importer.toReal(evaluateDefinition(scoreIndex),
+                                    scoreStmt->value->start);
+  if (score.isError())
+    return score;
+  SpecValue value =
+      importer.toReal(importer.evaluate(argument), argument->start);
+  if (value.isError() || value.getShape() == score.getShape())
+    return value;
+  importer
+      .error(argument->start, "expected scores of shape " +
+                                  toString(score.getShape()) + ", but got " +
+                                  toString(value.getShape()))
+      .note(scoreStmt->loc, "the score is defined here");
+  return SpecValue();
+}
+
+SpecValue AttentionCall::maskedScores() {
+  SMLoc loc = getStmt(scoreIndex)->loc;
+  auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
+    SpecValue score = scoreOfPair();
+    SpecValue condition = mask ? maskOfPair() : SpecValue();
+    if (score.isError() || (mask && condition.isError()))
+      return false;
+    if (mask) {
+      SpecValue none = importer.fill(-std::numeric_limits<double>::infinity(),
+                                     scoreShape, loc);
+      condition = importer.broadcastShape(condition, scoreShape, loc);
+      score = score.withTensor(
+          arith::SelectOp::create(importer.builder, locate(loc), condition.ir,
+                                  score.ir, none.ir));
+    }
+    yielded.push_back(score);
+    return true;
+  };
+  PairRegion pair;
+  pair.isScore = true;
+  if (!build(pair, /*isSum=*/false, make, loc))
+    return SpecValue();
+  OpBuilder &builder = importer.builder;
+  auto op = ScoreOp::create(
+      builder, locate(loc), getPairType(scoreShape, builder.getF32Type()),
+      pair.inputs, getMaps(pair), lengths, rows, queryLengths, queryPositions);
+  op.getBody().takeBody(pair.region);
+  return SpecValue::getTensor(op.getResult(), Element::Real, level, memoryAxis);
+}
+
 bool AttentionCall::importScores() {
   const ValueStmt *stmt = getStmt(weightsIndex);
   WeightsExpr expression = getWeightsExpr(stmt);
@@ -710,28 +771,12 @@ bool AttentionCall::importScores() {
             (expression.normalizers.empty() ? "none" : "more than one"));
     return false;
   }
-  const Expr *argument = expression.normalizers.front()->arguments[0].value;
   PairRegion pair;
   pair.isScore = true;
   auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
-    llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
-    const ValueStmt *scoreStmt = getStmt(scoreIndex);
-    SpecValue score = importer.toReal(evaluateDefinition(scoreIndex),
-                                      scoreStmt->value->start);
-    if (score.isError())
-      return false;
-    SpecValue value =
-        importer.toReal(importer.evaluate(argument), argument->start);
+    SpecValue value = scoreOfPair();
     if (value.isError())
       return false;
-    if (value.getShape() != score.getShape()) {
-      importer
-          .error(argument->start, "expected scores of shape " +
-                                      toString(score.getShape()) +
-                                      ", but got " + toString(value.getShape()))
-          .note(scoreStmt->loc, "the score is defined here");
-      return false;
-    }
     scoreShape = Shape(value.getShape());
     yielded.push_back(value);
     return true;
@@ -748,42 +793,48 @@ bool AttentionCall::importScores() {
   return true;
 }
 
+SpecValue AttentionCall::maskOfPair() {
+  SpecValue all;
+  SMLoc loc;
+  for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
+    const ValueStmt *stmt = getStmt(i);
+    if (!stmt || stmt->kind != Stmt::Kind::Mask)
+      continue;
+    if (!loc.isValid())
+      loc = stmt->loc;
+    SpecValue condition = evaluateAt(i, stmt->value);
+    if (condition.isError())
+      return condition;
+    if (condition.isState() || condition.element != Element::Boolean)
+      return importer.fail(stmt->value->start,
+                           "expected booleans as a mask, but got " +
+                               describe(condition.element) +
+                               "; what is added to scores stands in 'score'");
+    all = all.isError()
+              ? condition
+              : importer.logic(Token::kw_and, all, condition, stmt->loc);
+    if (all.isError())
+      return all;
+  }
+  // A mask has the score's shape or is one number for all heads.
+  if (!all.getShape().empty() && all.getShape() != ShapeRef(scoreShape)) {
+    std::optional<Shape> combined = combineShapes(all.getShape(), scoreShape);
+    if (!combined || ShapeRef(*combined) != ShapeRef(scoreShape))
+      return importer.fail(loc, "expected a mask of the score's shape " +
+                                    toString(scoreShape) + ", but got " +
+                                    toString(all.getShape()));
+    all = importer.broadcastShape(all, scoreShape, loc);
+  }
+  return all;
+}
+
 bool AttentionCall::importMask() {
   SMLoc loc;
   Shape shape;
   auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
-    SpecValue all;
-    for (unsigned i = 0, e = decl.body.size(); i < e; ++i) {
-      const ValueStmt *stmt = getStmt(i);
-      if (!stmt || stmt->kind != Stmt::Kind::Mask)
-        continue;
-      SpecValue condition = evaluateAt(i, stmt->value);
-      if (condition.isError())
-        return false;
-      if (condition.isState() || condition.element != Element::Boolean) {
-        importer.error(stmt->value->start,
-                       "expected booleans as a mask, but got " +
-                           describe(condition.element) +
-                           "; what is added to scores stands in 'score'");
-        return false;
-      }
-      all = all.isError()
-                ? condition
-                : importer.logic(Token::kw_and, all, condition, stmt->loc);
-      if (all.isError())
-        return false;
-    }
-    // A mask has the score's shape or is one number for all heads.
-    if (!all.getShape().empty() && all.getShape() != ShapeRef(scoreShape)) {
-      std::optional<Shape> combined = combineShapes(all.getShape(), scoreShape);
-      if (!combined || ShapeRef(*combined) != ShapeRef(scoreShape)) {
-        importer.error(loc, "expected a mask of the score's shape " +
-                                toString(scoreShape) + ", but got " +
-                                toString(all.getShape()));
-        return false;
-      }
-      all = importer.broadcastShape(all, scoreShape, loc);
-    }
+    SpecValue all = maskOfPair();
+    if (all.isError())
+      return false;
     shape = Shape(all.getShape());
     yielded.push_back(all);
     return true;

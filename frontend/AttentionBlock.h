@@ -31,7 +31,7 @@ bool checkAttention(const BlockDecl &decl, Diagnostics &diagnostics);
 /// operation, whose arguments are the slices of the inputs for one pair; or in
 /// *row mode*, outside, for what surrounds the sums of the read. Definitions of
 /// the block are imported where they are used, in each region anew.
-class AttentionCall {
+class AttentionCall : public std::enable_shared_from_this<AttentionCall> {
 public:
   AttentionCall(Importer &importer, const BlockDecl &decl, const CallExpr *expr,
                 StringRef label)
@@ -91,6 +91,11 @@ private:
   bool place();
   bool makeParameters();
   SpecValue importBody();
+  /// What `make` does, inside of the block.
+  SpecValue inside(llvm::function_ref<SpecValue()> make);
+  SpecValue importRead();
+  /// The scores once more, -inf where the mask is false.
+  SpecValue maskedScores();
   /// Observes the names of the block.
   void observe(const SpecValue &context);
   /// Whether an expression of a statement is another value for every memory
@@ -120,6 +125,11 @@ private:
   const Argument *findArgument(const Expr *expr, StringRef function);
 
   bool importScores();
+  /// The score of a pair, where the normaliser takes it; an error where there
+  /// is none.
+  SpecValue scoreOfPair();
+  /// Whether a pair may be read.
+  SpecValue maskOfPair();
   bool importMask();
   bool importWeights();
   bool importSums();
@@ -139,6 +149,9 @@ private:
   llvm::MapVector<StringRef, ParameterOp> ownParameters;
 
   // Where the call is.
+  std::string path;
+  const RepeatStmt *unnamedRepeat = nullptr;
+  llvm::SmallVector<const CallExpr *, 4> site;
   Level level = Level::Sentence;
   const SequenceAxis *memoryAxis = nullptr;
   const SequenceAxis *queryAxis = nullptr;

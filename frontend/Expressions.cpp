@@ -161,15 +161,20 @@ SpecValue Importer::evaluateField(const FieldExpr *expr) {
       return base.read->valid;
     if (field == "weights" && !base.read->queries)
       return base.read->weights;
-    if (field == "weights")
+    if (field == "scores" && base.read->makeScores && !base.read->queries) {
+      base.read->scoresUsed = true;
+      return base.read->makeScores();
+    }
+    if (field == "weights" || field == "scores")
       return fail(expr->loc,
-                  "expected the weights of one query, but these lie on two "
+                  "expected the " + field + " of one query, but these lie on two "
                   "axes: the queries' sequence '" +
                       base.read->queries->name + "' and the memory's '" +
                       base.read->weights.axis->name + "'");
     return fail(expr->loc,
-                "expected 'weights' or 'valid' of a read, but got '" + field +
-                    "'" + suggest(field, {"weights", "valid"}));
+                "expected 'weights', 'scores' or 'valid' of a read, but got '" +
+                    field + "'" +
+                    suggest(field, {"weights", "scores", "valid"}));
   }
   return fail(expr->loc, "expected a read, the state of an lstm or a "
                          "vocabulary before '." +

@@ -241,7 +241,8 @@ void Importer::checkUncalledAttention(const BlockDecl &decl) {
   std::unique_ptr<Parameters> savedParameters = std::move(parameters);
   parameters = std::make_unique<Parameters>(anchor, diagnostics);
   frame = Frame();
-  AttentionCall(*this, decl, nullptr, decl.name.text).import(values);
+  std::make_shared<AttentionCall>(*this, decl, nullptr, decl.name.text)
+      ->import(values);
   parameters = std::move(savedParameters);
 }
 
@@ -485,6 +486,14 @@ void Importer::checkStarts() {
 /// no tokens are known.
 StringAttr Importer::getStart() {
   const DecoderDecl &decl = *spec.decoder;
+  if (!decl.vocabulary) {
+    if (decl.start)
+      error(decl.start->loc,
+            "expected 'start = zero', because what comes before the first " +
+                Twine(decl.positions ? "position" : "features") +
+                " is a zero vector");
+    return StringAttr();
+  }
   auto found = vocabularies.find(decl.vocabulary.text);
   const VocabularyInfo *info =
       found == vocabularies.end() ? nullptr : &found->second;
@@ -520,10 +529,39 @@ StringAttr Importer::getStart() {
   return StringAttr();
 }
 
+int64_t Importer::getTargetAxis() {
+  Name name = spec.decoder->positions;
+  SmallVector<StringRef> candidates;
+  for (const Memory &memory : memories) {
+    candidates.push_back(memory.name.text);
+    if (memory.name.text != name.text)
+      continue;
+    if (memory.value.isError())
+      return -1;
+    if (memory.value.axis)
+      return llvm::find(memoryAxes, memory.value.axis) - memoryAxes.begin();
+    error(name.loc, "expected a memory that is a sequence after 'positions', "
+                    "but '" +
+                        name.text + "' has no axis")
+        .note(memory.name.loc, "the memory is declared here");
+    return -1;
+  }
+  error(name.loc, "expected a memory of the encoder after 'positions', but "
+                  "got '" +
+                      name.text + "'" + suggest(name.text, candidates));
+  return -1;
+}
+
 void Importer::importDecoder() {
   const DecoderDecl &decl = *spec.decoder;
   auto vocabulary = vocabularies.find(decl.vocabulary.text);
-  if (vocabulary == vocabularies.end()) {
+  std::optional<Shape> shape;
+  int64_t targetAxis = -1;
+  if (decl.positions) {
+    targetAxis = getTargetAxis();
+  } else if (!decl.vocabulary) {
+    shape = evaluateShape(decl.shape);
+  } else if (vocabulary == vocabularies.end()) {
     SmallVector<StringRef> candidates;
     for (auto &[name, info] : vocabularies)
       candidates.push_back(name);
@@ -584,28 +622,42 @@ void Importer::importDecoder() {
     }
   }
 
-  auto decoder =
-      DecoderOp::create(builder, locate(decl.loc), decl.vocabulary.text, start,
-                        builder.getArrayAttr(memoryNames), memoryPlaces,
-                        builder.getArrayAttr(stateNames), statePlaces, zeros);
+  FlatSymbolRefAttr emitted;
+  if (decl.vocabulary)
+    emitted = FlatSymbolRefAttr::get(builder.getContext(), decl.vocabulary.text);
+  auto decoder = DecoderOp::create(
+      builder, locate(decl.loc), emitted,
+      targetAxis < 0 ? IntegerAttr() : builder.getI64IntegerAttr(targetAxis),
+      start, builder.getArrayAttr(memoryNames),
+      builder.getDenseI64ArrayAttr(memoryPlaces),
+      builder.getArrayAttr(stateNames),
+      builder.getDenseI64ArrayAttr(statePlaces),
+      builder.getDenseBoolArrayAttr(zeros));
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&decoder.getBody());
   Type perRow = getValueType(1, {}, builder.getI32Type());
   Location inputLoc = locate(decl.input.loc);
-  mlir::Value token = block->addArgument(perRow, inputLoc);
+  mlir::Value token = block->addArgument(
+      shape ? getValueType(1, *shape, builder.getF32Type()) : perRow, inputLoc);
   decoderBody.block = block;
   decoderBody.position = block->addArgument(perRow, inputLoc);
   decoderBody.sentence = block->addArgument(perRow, inputLoc);
   decoderBody.like = decoderBody.position;
 
   mayName(decl.input);
-  SpecValue input = SpecValue::getTensor(token, Element::Token, Level::Row);
+  SpecValue input = SpecValue::getTensor(token,
+                                         decl.vocabulary  ? Element::Token
+                                         : decl.positions ? Element::Integer
+                                                          : Element::Real,
+                                         Level::Row);
   input.vocabulary =
       vocabulary == vocabularies.end() ? nullptr : &vocabulary->second;
+  bool known = decl.vocabulary ? input.vocabulary != nullptr
+                               : targetAxis >= 0 || shape.has_value();
   Binding inputBinding;
   inputBinding.kind = Binding::Kind::Input;
   inputBinding.loc = decl.input.loc;
-  inputBinding.values = {input.vocabulary ? input : SpecValue()};
+  inputBinding.values = {known ? input : SpecValue()};
   scope.define(decl.input.text, inputBinding);
 
   SmallVector<mlir::Value> memoryArguments;
@@ -625,6 +677,8 @@ void Importer::importDecoder() {
     made.lengths = block->addArgument(perRow, locate(made.declared));
     axes.push_back(decoderBody.addAxis(made));
   }
+  if (targetAxis >= 0)
+    decoderBody.target = axes[targetAxis];
   auto nextArgument = memoryArguments.begin();
   for (const Memory &memory : memories) {
     SpecValue value;
@@ -685,6 +739,9 @@ void Importer::importDecoder() {
   importStmts(decl.body);
   if (!predictStmt)
     error(decl.loc, "expected 'predict' in the decoder");
+  if (!stopStmt && !decl.vocabulary && !decl.positions)
+    error(decl.loc, "expected 'stop' in a decoder that predicts features: the "
+                    "logit of the probability that they are the last");
   if (diagnostics.getNumErrors() == 0)
     finishDecoder(decoder);
   frame = Frame();
@@ -704,6 +761,12 @@ void Importer::finishDecoder(DecoderOp decoder) {
     if (state.isLstm)
       next.push_back(binding->values[place].cell);
   }
+  // A block of which only the scores are used reads nothing.
+  llvm::erase_if(memoryReads, [](const std::shared_ptr<const Read> &read) {
+    return read->scoresUsed &&
+           llvm::all_of(read->context.getUsers(),
+                        llvm::IsaPred<ObserveOp>);
+  });
   // The alignment is the read that the spec names, or the only one (R19).
   if (!aligned && memoryReads.size() == 1)
     aligned = memoryReads.front();
@@ -722,7 +785,7 @@ void Importer::finishDecoder(DecoderOp decoder) {
     axis = builder.getI64IntegerAttr(aligned->weights.axis->memoryIndex);
   }
   PredictOp::create(builder, locate(predictStmt->loc), logits.ir, next, weights,
-                    axis);
+                    stop.ir, axis);
 }
 
 //===----------------------------------------------------------------------===//

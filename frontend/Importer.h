@@ -66,6 +66,8 @@ struct Body {
   const SequenceAxis *past = nullptr;
   /// In a decoder, the encoder's memories, in their order.
   std::vector<SpecValue> memories;
+  /// In a decoder, the sequence whose positions it emits, or null.
+  const SequenceAxis *target = nullptr;
 
   SequenceAxis *addAxis(SequenceAxis axis) {
     axes.push_back(std::make_unique<SequenceAxis>(std::move(axis)));
@@ -145,6 +147,8 @@ private:
   void finishDecoder(DecoderOp decoder);
   void checkStarts();
   StringAttr getStart();
+  /// The axis whose positions the decoder emits, or -1.
+  int64_t getTargetAxis();
   /// Whether `name` is free for a declaration; reports where it is not.
   bool declare(Name name);
 
@@ -162,6 +166,7 @@ private:
   void importState(const StateStmt *stmt);
   void importAlign(const ValueStmt *stmt);
   void importPredict(const ValueStmt *stmt);
+  void importStop(const ValueStmt *stmt);
   bool mayName(Name name);
   /// The value as one of a state of the decoder.
   SpecValue convertToState(const SpecValue &value, const StateInfo &state,
@@ -298,6 +303,7 @@ private:
   HANDLER(callLstmState)
   HANDLER(callReverse)
   HANDLER(callReduce)
+  HANDLER(callAt)
   HANDLER(callPairs)
   HANDLER(callConv1d)
   HANDLER(callPast)
@@ -395,8 +401,9 @@ private:
   std::map<const StateInfo *, Initial> initials;
 
   // What the decoder has found.
-  SpecValue logits;
+  SpecValue logits, stop;
   const ValueStmt *predictStmt = nullptr;
+  const ValueStmt *stopStmt = nullptr;
   const ValueStmt *alignStmt = nullptr;
   std::shared_ptr<const Read> aligned;
   /// How often each name has been observed.

@@ -671,6 +671,8 @@ const Stmt *Parser::parseStmt() {
     return parseValueStmt(Kind::Read, "read", true, true);
   case Word::predict:
     return parseValueStmt(Kind::Predict, "predict", false, true);
+  case Word::stop:
+    return parseValueStmt(Kind::Stop, "stop", false, true);
   case Word::mask:
     return parseValueStmt(Kind::Mask, "mask", false, true);
   case Word::return_:
@@ -1001,11 +1003,24 @@ bool Parser::parseDecoder() {
     return expected("'(' after 'decoder'");
   Token open = take();
   if (!expectName(decoder.input, "the name of the decoder's input") ||
-      !expect(Token::colon,
-              "and 'tokens' after '" + decoder.input.text + "'") ||
-      !expectWord("tokens", "and a vocabulary after ':'") ||
-      !expectName(decoder.vocabulary, "a vocabulary after 'tokens'"))
+      !expect(Token::colon, "and a kind after '" + decoder.input.text + "'"))
     return false;
+  if (acceptWord("tokens")) {
+    if (!expectName(decoder.vocabulary, "a vocabulary after 'tokens'"))
+      return false;
+  } else if (acceptWord("features")) {
+    if (!parseShape(decoder.shape, "after 'features'"))
+      return false;
+  } else if (acceptWord("positions")) {
+    if (!expectName(decoder.positions, "a memory after 'positions'"))
+      return false;
+  } else {
+    static const StringRef kinds[] = {"tokens", "features", "positions"};
+    std::string hint =
+        at(Token::identifier) ? suggest(peek().spelling, kinds) : std::string();
+    return expected("'tokens VOCAB', 'features [N]' or 'positions MEMORY'",
+                    hint);
+  }
   if (accept(Token::comma)) {
     if (!expectWord("start", "after ','") ||
         !expect(Token::equal, "after 'start'"))

@@ -9,6 +9,8 @@
 #include "frontend/Importer.h"
 
 #include "dialect/Attn.h"
+#include "dialect/Axes.h"
+#include "dialect/PairInputs.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -150,6 +152,93 @@ SpecValue Importer::callReduce(const Call &call) {
   result.ir = reduce(x.ir);
   if (x.cell)
     result.cell = reduce(x.cell);
+  return result;
+}
+
+/// The value of a sequence at a position: a read of that position alone, which
+/// gives zeros where there is none.
+SpecValue Importer::callAt(const Call &call) {
+  SpecValue x = toReal(evaluateSequence(call, /*ofStates=*/false,
+                                        /*changesWithStep=*/true),
+                       call.getLoc());
+  const Expr *indexExpr = call.get("index");
+  SpecValue index = toTensor(evaluateValue(indexExpr), indexExpr->start);
+  if (x.isError() || index.isError())
+    return SpecValue();
+  if (index.element != Element::Integer || !index.getShape().empty() ||
+      index.axis)
+    return fail(indexExpr->start,
+                "expected a whole number as the position, but got " +
+                    mlir::attn::frontend::describe(index.element) +
+                    " of shape " + toString(index.getShape()) +
+                    (index.axis ? " on " + describeAxis(index) : Twine()));
+  Location loc = locate(call.getLoc());
+  Level level = std::max(x.level, index.level);
+  bool shared = level == Level::Row && x.level == Level::Sentence;
+  mlir::Value rows = shared && x.axis->level == Level::Sentence
+                         ? body->sentence
+                         : mlir::Value();
+  mlir::Value lengths = rows ? x.axis->lengths : lengthsFor(x, call.getLoc());
+  if (level == Level::Row && index.level == Level::Sentence)
+    index = toRows(index, indexExpr->start);
+  MLIRContext *context = builder.getContext();
+  using Dim = PairOpInterface::Dim;
+  AffineMap keys = getPairMap(context, {rows ? Dim::Source : Dim::Row, Dim::Key});
+  AffineMap whole = getPairMap(context, index.level == Level::Constant
+                                            ? ArrayRef<Dim>()
+                                            : ArrayRef<Dim>(Dim::Row));
+  // The body of a region over `inputs`; `make` gives what it yields.
+  auto fill = [&](Region &region, ArrayRef<mlir::Value> inputs,
+                  ArrayRef<AffineMap> maps,
+                  llvm::function_ref<mlir::Value(Block &)> make) {
+    OpBuilder::InsertionGuard guard(builder);
+    Block &block = region.emplaceBlock();
+    for (auto [input, map] : llvm::zip(inputs, maps))
+      block.addArgument(getSliceType(input.getType(), map.getNumResults()),
+                        loc);
+    for (int i = 0; i < 4; ++i)
+      block.addArgument(builder.getI32Type(), loc);
+    builder.setInsertionPointToEnd(&block);
+    mlir::Value value = make(block);
+    YieldOp::create(builder, loc, value);
+  };
+  auto pairs = [&](Type element) { return getValueType(2, {}, element); };
+  Type real = builder.getF32Type(), boolean = builder.getI1Type();
+  auto mapsOf = [&](ArrayRef<AffineMap> maps) {
+    return builder.getAffineMapArrayAttr(maps);
+  };
+  auto score = ScoreOp::create(builder, loc, pairs(real), ValueRange{x.ir},
+                               mapsOf({keys}), lengths, rows, mlir::Value(),
+                               mlir::Value());
+  fill(score.getBody(), {x.ir}, {keys}, [&](Block &) -> mlir::Value {
+    return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+  });
+  auto mask = MaskOp::create(builder, loc, pairs(boolean),
+                             ValueRange{x.ir, index.ir}, mapsOf({keys, whole}),
+                             lengths, rows, mlir::Value(), mlir::Value());
+  fill(mask.getBody(), {x.ir, index.ir}, {keys, whole},
+       [&](Block &block) -> mlir::Value {
+         return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      block.getArgument(3),
+                                      block.getArgument(1));
+       });
+  auto normalize = NormalizeOp::create(
+      builder, loc, pairs(real), pairs(boolean), getValueType(1, {}, boolean),
+      Normalizer::Softmax, score, mask, lengths, rows, mlir::Value());
+  auto sum = SumOp::create(
+      builder, loc, TypeRange{withNumAxes(x.ir.getType(), 1)},
+      normalize.getWeights(), normalize.getReadable(), ValueRange{x.ir},
+      mapsOf({keys}), lengths, rows, mlir::Value(), mlir::Value());
+  fill(sum.getBody(), {x.ir}, {keys},
+       [&](Block &block) { return block.getArgument(0); });
+  SpecValue result =
+      SpecValue::getTensor(sum.getContexts()[0], Element::Real, level);
+  auto read = std::make_shared<Read>();
+  read->weights = SpecValue::getTensor(normalize.getWeights(), Element::Real,
+                                       level, x.axis);
+  read->valid =
+      SpecValue::getTensor(normalize.getValid(), Element::Boolean, level);
+  result.read = read;
   return result;
 }
 

@@ -129,6 +129,13 @@ struct SpecValue {
 struct Read {
   SpecValue weights;
   SpecValue valid;
+  /// Computes the scores, -inf where the position is masked. Absent where they
+  /// say nothing.
+  std::function<SpecValue()> makeScores;
+  /// Whether anything but the scores matters is known where the decoder ends:
+  /// the context, and whether the scores were asked for.
+  mlir::Value context;
+  mutable bool scoresUsed = false;
   /// The path of the call: `decoder.layer.5.cross`.
   std::string path;
   /// The queries' sequence, or null for one query.

@@ -39,6 +39,7 @@ static const char *getPlace(Stmt::Kind kind, const Frame &frame) {
   case Kind::Align:
     return frame.kind == Frame::Kind::Decoder ? nullptr : "the decoder";
   case Kind::Predict:
+  case Kind::Stop:
   case Kind::State:
     return frame.kind == Frame::Kind::Decoder && !frame.inRepeat
                ? nullptr
@@ -78,6 +79,8 @@ void Importer::importStmt(const Stmt *stmt) {
     return importAlign(cast<ValueStmt>(stmt));
   case Stmt::Kind::Predict:
     return importPredict(cast<ValueStmt>(stmt));
+  case Stmt::Kind::Stop:
+    return importStop(cast<ValueStmt>(stmt));
   case Stmt::Kind::Return:
     *frame.returned = evaluate(cast<ValueStmt>(stmt)->value);
     return;
@@ -526,33 +529,87 @@ void Importer::importPredict(const ValueStmt *stmt) {
   SpecValue value = evaluateReal(stmt->value);
   if (value.isError())
     return;
-  if (value.axis) {
+  const DecoderDecl &decl = *spec.decoder;
+  Common common;
+  common.level = Level::Row;
+  common.like = body->like;
+  if (decl.positions) {
+    common.axis = body->target;
+    if (!common.axis)
+      return;
+    if (value.axis != common.axis || !value.getShape().empty()) {
+      error(stmt->value->start,
+            "expected a number for each position of '" + decl.positions.text +
+                "' to predict from, but got " + toString(value.getShape()) +
+                " on " + describeAxis(value));
+      return;
+    }
+  } else if (value.axis) {
     error(stmt->value->start, "expected a value of the step to predict from, "
                               "but got one on " +
                                   describeAxis(value));
     return;
+  } else if (decl.vocabulary) {
+    auto vocabulary = vocabularies.find(decl.vocabulary.text);
+    if (vocabulary == vocabularies.end() || vocabulary->second.size == 0)
+      return;
+    common.shape = {vocabulary->second.size};
+    if (value.getShape() != ShapeRef(common.shape)) {
+      error(stmt->value->start, "expected a number for each of the " +
+                                    Twine(common.shape[0]) + " tokens of '" +
+                                    vocabulary->first +
+                                    "' to predict from, but "
+                                    "got " +
+                                    toString(value.getShape()))
+          .note(vocabulary->second.decl->name.loc,
+                "the vocabulary is declared here");
+      return;
+    }
+  } else {
+    common.shape = Shape(getFeatures(body->block->getArgument(0).getType()));
+    if (value.getShape() != ShapeRef(common.shape)) {
+      error(stmt->value->start, "expected features of shape " +
+                                    toString(common.shape) +
+                                    " to predict, but got " +
+                                    toString(value.getShape()))
+          .note(decl.input.loc, "'" + decl.input.text + "' is declared here");
+      return;
+    }
   }
-  auto vocabulary = vocabularies.find(spec.decoder->vocabulary.text);
-  if (vocabulary == vocabularies.end() || vocabulary->second.size == 0)
+  logits = convert(value, common, stmt->value->start);
+  observe("predict", logits, stmt->loc);
+}
+
+void Importer::importStop(const ValueStmt *stmt) {
+  if (stopStmt) {
+    error(stmt->loc, "expected one 'stop', but got a second one")
+        .note(stopStmt->loc, "the first one is here");
     return;
-  Shape shape = {vocabulary->second.size};
-  if (value.getShape() != ShapeRef(shape)) {
-    error(stmt->value->start, "expected a number for each of the " +
-                                  Twine(shape[0]) + " tokens of '" +
-                                  vocabulary->first +
-                                  "' to predict from, but "
-                                  "got " +
-                                  toString(value.getShape()))
-        .note(vocabulary->second.decl->name.loc,
-              "the vocabulary is declared here");
+  }
+  stopStmt = stmt;
+  const DecoderDecl &decl = *spec.decoder;
+  if (decl.vocabulary || decl.positions) {
+    error(stmt->loc, "expected 'stop' only where features are predicted, but "
+                     "the decoder predicts " +
+                         Twine(decl.vocabulary ? "tokens" : "positions"));
+    return;
+  }
+  SpecValue value = evaluateReal(stmt->value);
+  if (value.isError())
+    return;
+  if (value.axis || !value.getShape().empty()) {
+    error(stmt->value->start,
+          "expected a single number of the step, the logit of the probability "
+          "to stop, but got " +
+              toString(value.getShape()) +
+              (value.axis ? " on " + describeAxis(value) : Twine()));
     return;
   }
   Common common;
   common.level = Level::Row;
-  common.shape = shape;
   common.like = body->like;
-  logits = convert(value, common, stmt->value->start);
-  observe("predict", logits, stmt->loc);
+  stop = convert(value, common, stmt->value->start);
+  observe("stop", stop, stmt->loc);
 }
 
 //===----------------------------------------------------------------------===//

@@ -50,6 +50,11 @@ private:
     int64_t row; ///< Among the rows of the sentence.
   };
 
+  /// The positions of a sentence on a memory axis.
+  int64_t lengthOf(int64_t sentence, uint64_t axis) const {
+    return static_cast<int64_t>(
+        sentences[sentence].encoded.lengths[axis].data[0]);
+  }
   /// Advances the rows from `begin` to `end`, which are of one sentence.
   bool stepSentence(const ::attn::StepRequest &request, int64_t begin,
                     int64_t end, std::string &error);
@@ -59,16 +64,14 @@ private:
   std::vector<Sentence> sentences;
   /// Of the rows of the step before; at first of the sentences.
   std::vector<Place> places, nextPlaces;
-  std::vector<float> logits, weights;
-  int64_t memoryPositions = 0, heads = 1;
+  std::vector<float> logits, weights, stops;
+  int64_t columns = 0, memoryPositions = 0, heads = 1;
 };
 
 int64_t ReferenceDecoding::memoryLength(int64_t sentence) const {
   DecoderOp op = decoder; // Accessors of operations are not const.
   std::optional<uint64_t> axis = op.getPredict().getAlignAxis();
-  return axis ? static_cast<int64_t>(
-                    sentences[sentence].encoded.lengths[*axis].data[0])
-              : 0;
+  return axis ? lengthOf(sentence, *axis) : 0;
 }
 
 void ReferenceDecoding::observe(bool ofStep, int64_t number,
@@ -128,16 +131,29 @@ bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
   };
   // The evaluation knows one sentence only.
   Tensor own = Tensor::integers({rows}, std::vector<int32_t>(rows));
+  Tensor before;
+  if (decoder.emitsFeatures()) {
+    before = Tensor::zeros(decoder.getToken().getType(), {rows});
+    if (request.frames)
+      before.data.assign(request.frames + begin * columns,
+                         request.frames + end * columns);
+  } else {
+    before = slice(request.tokens);
+  }
   FailureOr<Step> step =
-      reference::step(decoder, slice(request.tokens), slice(request.positions),
+      reference::step(decoder, before, slice(request.positions),
                       own, sentence.encoded, sentence.states, environment);
   if (failed(step)) {
     error = std::move(environment.error);
     return false;
   }
   sentence.states = std::move(step->states);
-  logits.insert(logits.end(), step->logits.data.begin(),
-                step->logits.data.end());
+  int64_t numColumns = step->logits.size() / rows;
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(step->logits.data.begin() + row * numColumns, numColumns,
+                logits.begin() + (begin + row) * columns);
+  if (step->stop)
+    stops.insert(stops.end(), step->stop->data.begin(), step->stop->data.end());
   if (step->weights) {
     int64_t perRow = step->weights->size() / rows;
     for (int64_t row = 0; row < rows; ++row)
@@ -150,7 +166,12 @@ bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
 bool ReferenceDecoding::step(const ::attn::StepRequest &request,
                              ::attn::StepResult &result, std::string &error) {
   nextPlaces.clear();
-  logits.clear();
+  columns = getNumFeatureElements(decoder.getPredict().getLogits().getType());
+  if (std::optional<uint64_t> axis = decoder.getTargetAxis())
+    for (int64_t i = 0, e = static_cast<int64_t>(sentences.size()); i < e; ++i)
+      columns = std::max(columns, lengthOf(i, *axis));
+  logits.assign(request.rows * columns, 0.0f);
+  stops.clear();
   memoryPositions = 0;
   for (int64_t i = 0, e = static_cast<int64_t>(sentences.size()); i < e; ++i)
     memoryPositions = std::max(memoryPositions, memoryLength(i));
@@ -167,7 +188,10 @@ bool ReferenceDecoding::step(const ::attn::StepRequest &request,
       return false;
   }
   places.swap(nextPlaces);
-  result.logits = logits.data();
+  bool emitsFeatures = decoder.emitsFeatures();
+  (emitsFeatures ? result.frames : result.logits) = logits.data();
+  result.stop = emitsFeatures ? stops.data() : nullptr;
+  result.columns = columns;
   result.weights = alignment ? weights.data() : nullptr;
   result.memoryPositions = memoryPositions;
   result.heads = heads;

@@ -145,5 +145,7 @@ FailureOr<Step> reference::step(DecoderOp decoder, const Tensor &tokens,
   step.states = take(rest, op.getStates().size());
   if (op.getWeights())
     step.weights = std::move(take(rest, 1)[0]);
+  if (op.getStop())
+    step.stop = std::move(take(rest, 1)[0]);
   return step;
 }

@@ -77,13 +77,14 @@ SmallVector<Tensor> getFirstStates(DecoderOp decoder, const Encoded &encoded,
 
 /// What a step yields for its rows.
 struct Step {
-  Tensor logits;
+  Tensor logits; ///< Or the features that are predicted.
   SmallVector<Tensor> states;
   std::optional<Tensor> weights;
+  std::optional<Tensor> stop; ///< With features.
 };
 
-/// Runs one step of a decoder. `tokens`, `positions` and `sentences` are one
-/// i32 per row. The histories of the environment, if there are any, have been
+/// Runs one step of a decoder. `tokens` is what was emitted before; it,
+/// `positions` and `sentences` are one i32 per row, or `tokens` features. The histories of the environment, if there are any, have been
 /// reordered.
 FailureOr<Step> step(DecoderOp decoder, const Tensor &tokens,
                      const Tensor &positions, const Tensor &sentences,

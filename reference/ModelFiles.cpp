@@ -234,20 +234,33 @@ reference::describeModel(ModelOp model,
       input.limit = copyLimit(limits.inputs[description.inputs.size() - 1]);
     }
     AxisCollector axes(encoder, description.axes);
-    if (alignAxis) {
-      int32_t axis = axes.find(encoder.getEncoded().getLengths()[*alignAxis]);
-      if (axis < 0) {
-        problems.push_back("expected an alignment over an input or over a "
-                           "strided sequence");
-        return std::nullopt;
-      }
+    auto find = [&](uint64_t memoryAxis, const char *what) {
+      int32_t axis = axes.find(encoder.getEncoded().getLengths()[memoryAxis]);
+      if (axis < 0)
+        problems.push_back(std::string("expected ") + what +
+                           " over an input or over a strided sequence");
+      return axis;
+    };
+    if (alignAxis)
       description.alignment = {
-          axis,
+          find(*alignAxis, "an alignment"),
           getNumFeatureElements(decoder.getPredict().getWeights().getType())};
-    }
+    if (std::optional<uint64_t> axis = decoder.getTargetAxis())
+      description.target.axis = find(*axis, "positions");
+    if (!problems.empty())
+      return std::nullopt;
   }
 
-  description.target.vocabulary = places[decoder.getVocabulary().str()];
+  using Kind = ::attn::Target::Kind;
+  if (std::optional<StringRef> vocabulary = decoder.getVocabulary()) {
+    description.target.vocabulary = places[vocabulary->str()];
+  } else if (decoder.getTargetAxis()) {
+    description.target.kind = Kind::Positions;
+  } else {
+    description.target.kind = Kind::Features;
+    llvm::append_range(description.target.shape,
+                       getFeatures(decoder.getToken().getType()));
+  }
   if (std::optional<StringRef> start = decoder.getStart()) {
     const ::attn::Vocabulary &target = description.targetVocabulary();
     description.target.start = target.find(*start);

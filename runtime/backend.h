@@ -47,11 +47,15 @@ struct InputSource {
 using SourceSpan = std::span<const InputSource>;
 
 /// A step for a set of live hypotheses, "rows". All arrays have `rows`
-/// elements.
+/// elements, unless they say otherwise.
 struct StepRequest {
   int64_t rows = 0;
-  /// The token before: -1 where the decoder starts from a zero vector.
+  /// The token before, or the position before: -1 where the decoder starts
+  /// from a zero vector.
   const int32_t *tokens = nullptr;
+  /// [rows, features] Instead, where features are emitted: those before. Null:
+  /// zeros.
+  const float *frames = nullptr;
   /// The number of tokens emitted so far.
   const int32_t *positions = nullptr;
   /// The sentence of the batch that the row belongs to. Ascending.
@@ -64,8 +68,14 @@ struct StepRequest {
 /// What a step yields. The memory belongs to the decoding and stays valid
 /// until its next step.
 struct StepResult {
-  /// [rows, target vocabulary], not normalised.
+  /// [rows, columns], not normalised: over the target's vocabulary, or over
+  /// memory positions; what lies behind a sentence's own means nothing.
   const float *logits = nullptr;
+  int64_t columns = 0; ///< 0: as many as the target's vocabulary has.
+  /// Instead of logits, where features are emitted: [rows, columns] the
+  /// features, and [rows] the logit of the probability that they are the last.
+  const float *frames = nullptr;
+  const float *stop = nullptr;
   /// [rows, memory positions, heads]: the weights of the alignment read, or
   /// null where the model has none.
   const float *weights = nullptr;

@@ -11,6 +11,7 @@
 #include "runtime/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -102,7 +103,10 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
   info.vocabulary_count = description.vocabularies.size();
   info.source_vocabulary =
       model->hasEncoder() ? description.inputs[0].vocabulary : -1;
-  info.target_vocabulary = description.target.vocabulary;
+  info.target_vocabulary = model->emits(Target::Kind::Tokens)
+                               ? description.target.vocabulary
+                               : -1;
+  info.target = static_cast<attn_target>(description.target.kind);
   info.alignment_heads = description.alignment
                              ? static_cast<size_t>(description.alignment->heads)
                              : 0;
@@ -293,15 +297,45 @@ bool SourceSentences::read(const Model &model, size_t number, Arena &memory,
 }
 
 /// Reads sequences that are banned. False and a message on failure.
+/// The same for what the model emits: tokens, or positions as numbers.
+static bool readTarget(const attn_sentences &sentences, size_t number,
+                       const Description &description, TokenIds &ids,
+                       std::string &error) {
+  if (description.emits(Target::Kind::Tokens))
+    return readSentence(sentences, number, description.targetVocabulary(), ids,
+                        error);
+  if (sentences.ids || !sentences.lengths[number] || !sentences.tokens[number])
+    return readSentence(sentences, number, description.targetVocabulary(), ids,
+                        error);
+  for (size_t i = 0; i < sentences.lengths[number]; ++i) {
+    const char *text = sentences.tokens[number][i];
+    int32_t position = -1;
+    if (text) {
+      const char *end = text + strlen(text);
+      auto [stop, problem] = std::from_chars(text, end, position);
+      if (problem != std::errc() || stop != end || position < 0)
+        position = -1;
+    }
+    if (position < 0) {
+      error = "expected the number of a position, but got " +
+              (text ? quote(text) : "null") + " as word " +
+              std::to_string(i + 1);
+      return false;
+    }
+    ids.push_back(position);
+  }
+  return true;
+}
+
 static bool readBanned(const attn_sentences &banned,
-                       const Vocabulary &vocabulary,
+                       const Description &description,
                        std::pmr::vector<TokenIds> &sequences,
                        std::string &error) {
   sequences.reserve(banned.count);
   for (size_t i = 0; i < banned.count; ++i) {
     TokenIds &sequence = sequences.emplace_back();
     std::string where = "banned sequence " + std::to_string(i + 1) + ": ";
-    if (!readSentence(banned, i, vocabulary, sequence, error)) {
+    if (!readTarget(banned, i, description, sequence, error)) {
       error = where + error;
       return false;
     }
@@ -309,6 +343,9 @@ static bool readBanned(const attn_sentences &banned,
       error = where + "expected at least one token, but got none";
       return false;
     }
+    if (!description.emits(Target::Kind::Tokens))
+      continue; // Which positions there are depends on the sentence.
+    const Vocabulary &vocabulary = description.targetVocabulary();
     for (size_t t = 0; t < sequence.size(); ++t) {
       // Whoever bans a word that does not exist does not mean the unknown one.
       if (!banned.ids && vocabulary.find(banned.tokens[i][t]) < 0) {
@@ -430,6 +467,9 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
       !heads)
     return fail("a model with an alignment",
                 quote(description.model) + ", which has none");
+  if (given.replace_unknown && !model.emits(Target::Kind::Tokens))
+    return fail("a model that emits tokens to replace unknown words",
+                quote(description.model));
   if (given.replace_unknown && !model.alignedInput())
     return fail("an alignment with the words of the source to replace unknown "
                 "words",
@@ -538,6 +578,12 @@ struct CallSizes {
   size_t wordBytes = 0; ///< of a word that may stand for an unknown one.
 };
 
+/// The input whose words are shown, if there is one.
+static std::optional<size_t> shownInput(const Model &model,
+                                        bool replacesUnknown) {
+  return replacesUnknown ? model.alignedInput() : model.pointedInput();
+}
+
 static CallSizes findSizes(const Model &model, const Request &request) {
   CallSizes sizes;
   sizes.limits.sentences = request.sources.count();
@@ -550,9 +596,11 @@ static CallSizes findSizes(const Model &model, const Request &request) {
   };
   longest(request.targets, sizes.limits.targetLength);
   longest(request.prefixes, sizes.limits.targetLength);
-  if (!request.given.replace_unknown)
+  std::optional<size_t> shown =
+      shownInput(model, request.given.replace_unknown);
+  if (!shown)
     return sizes;
-  attn_sentences words = request.sources[*model.alignedInput()];
+  attn_sentences words = request.sources[*shown];
   for (size_t i = 0; words.tokens && i < words.count; ++i)
     for (size_t t = 0; t < words.lengths[i]; ++t)
       if (words.tokens[i] && words.tokens[i][t])
@@ -562,20 +610,29 @@ static CallSizes findSizes(const Model &model, const Request &request) {
 
 /// Tells the text of emitted tokens.
 struct TokenTexts {
-  attn_sentences sources;   ///< Of the input that the alignment is over.
+  /// Room for the number of a position.
+  using Number = char[16];
+
+  attn_sentences sources;   ///< Of the input whose words are shown.
   const Vocabulary *source; ///< May be null: then nobody asks for words.
   const Vocabulary &target;
+  bool ofPositions;
 
   const char *vocabularyText(int32_t token) const {
     return target.tokens()[static_cast<size_t>(token)].c_str();
   }
-  /// The word of a source that stands for an unknown token, as it was given: in
-  /// the vocabulary it may be unknown. Null for other tokens.
-  const char *replacement(size_t sentence, int32_t token,
-                          int32_t attended) const {
-    if (attended < 0 || token != target.marks().unknown)
+  /// The word of a source that stands for an unknown token or at a position, as
+  /// it was given: in the vocabulary it may be unknown. The number of a position
+  /// without one. Null for other tokens.
+  const char *replacement(size_t sentence, int32_t token, int32_t attended,
+                          Number &number) const {
+    if (!ofPositions && (attended < 0 || token != target.marks().unknown))
       return nullptr;
-    size_t word = static_cast<size_t>(attended);
+    size_t word = static_cast<size_t>(ofPositions ? token : attended);
+    if (ofPositions && (!source || word >= sources.lengths[sentence])) {
+      *std::to_chars(number, number + sizeof(number) - 1, token).ptr = 0;
+      return number;
+    }
     if (sources.tokens)
       return sources.tokens[sentence][word];
     size_t id = static_cast<size_t>(sources.ids[sentence][word]);
@@ -614,13 +671,15 @@ public:
     if (token.position < before.count)
       return !(before.stopped && token.position + 1 == before.count);
     before.count = token.position + 1;
+    TokenTexts::Number number;
     const char *text =
-        texts.replacement(token.sentence, token.token, token.attended);
+        texts.replacement(token.sentence, token.token, token.attended, number);
     attn_token view = {
         sizeof(view),     token.sentence,
         token.hypothesis, token.position,
         token.token,      text ? text : texts.vocabularyText(token.token),
-        token.logprob,    token.last};
+        token.logprob,    token.last,
+        token.ends};
     before.stopped = options.on_token(options.on_token_context, &view) != 0;
     return !before.stopped;
   }
@@ -668,11 +727,14 @@ CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
 
   size_t hypotheses = sizes.limits.forced ? 1 : options.search.nbest;
   Layout word, hypothesis, sentence;
-  if (options.search.wantAttended) {
+  if (!model.emits(Target::Kind::Tokens))
+    word.takeBytes(16); // The number of a position.
+  if (std::optional<size_t> shown =
+          shownInput(model, options.search.wantAttended)) {
     // The caller's, or the vocabulary's where he gives ids.
     size_t longest = sizes.wordBytes;
-    const Vocabulary &source = *model.inputVocabulary(*model.alignedInput());
-    longest = std::max(longest, source.longestToken());
+    longest =
+        std::max(longest, model.inputVocabulary(*shown)->longestToken());
     word.takeBytes(longest + 1);
   }
   hypothesis.take<const char *>(plan.emitted);
@@ -702,9 +764,10 @@ static const char *const *fillTokens(const Hypothesis &hypothesis,
   const char **tokens = layout.take<const char *>(length);
   for (size_t t = 0; t < length; ++t) {
     const TokenIds &attended = hypothesis.attended;
+    TokenTexts::Number number;
     int32_t token = hypothesis.tokens[t];
-    const char *word =
-        texts.replacement(sentence, token, attended.empty() ? -1 : attended[t]);
+    const char *word = texts.replacement(
+        sentence, token, attended.empty() ? -1 : attended[t], number);
     if (word) {
       size_t size = strlen(word) + 1;
       word = static_cast<char *>(memcpy(layout.takeBytes(size), word, size));
@@ -773,7 +836,7 @@ using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 /// Reads a call's sentences into its memory.
 static std::span<SourceSentence>
 readSources(const Model &model, const Request &request, Arena &memory) {
-  const Vocabulary &target = model.description().targetVocabulary();
+  const Description &description = model.description();
   size_t count = request.sources.count();
   SourceSentence *all = Layout(memory).take<SourceSentence>(count);
   std::string message;
@@ -784,11 +847,11 @@ readSources(const Model &model, const Request &request, Arena &memory) {
       sentence.failure = {ATTN_ERROR_INPUT, message};
     sentence.source = source;
     if (request.given.forced &&
-        !readSentence(request.targets, i, target,
-                      sentence.forced.emplace(&memory), message))
+        !readTarget(request.targets, i, description,
+                    sentence.forced.emplace(&memory), message))
       sentence.failure = {ATTN_ERROR_INPUT, "forced target: " + message};
     if (request.given.prefixes &&
-        !readSentence(request.prefixes, i, target, sentence.prefix, message))
+        !readTarget(request.prefixes, i, description, sentence.prefix, message))
       sentence.failure = {ATTN_ERROR_INPUT, "prefix: " + message};
     if (request.given.sentence_numbers)
       sentence.number = request.given.sentence_numbers[i];
@@ -869,14 +932,13 @@ static attn_results *decode(const attn_model *model,
     if (!results)
       return fail(failure.status, failure.message);
     Arena &memory = results->memory;
-    const Vocabulary &target = model->model->description().targetVocabulary();
     CallerInterrupt interrupt(request.given);
-    size_t aligned = model->model->alignedInput().value_or(0);
-    TokenTexts texts{request.sources[aligned],
-                     model->model->hasEncoder()
-                         ? model->model->inputVocabulary(aligned)
-                         : nullptr,
-                     target};
+    std::optional<size_t> shown =
+        shownInput(*model->model, request.given.replace_unknown);
+    TokenTexts texts{request.sources[shown.value_or(0)],
+                     shown ? model->model->inputVocabulary(*shown) : nullptr,
+                     model->model->description().targetVocabulary(),
+                     model->model->emits(Target::Kind::Positions)};
     CallerListener listener(request.given, texts, count, memory);
     DecodeOptions search(&memory);
     search.interrupt = &interrupt;
@@ -886,8 +948,8 @@ static attn_results *decode(const attn_model *model,
     if (!members.empty())
       search.backend = &ensemble;
     if (!readOptions(request.given, *model->model, search, message) ||
-        !readBanned(request.banned, target, search.search.constraints.banned,
-                    message))
+        !readBanned(request.banned, model->model->description(),
+                    search.search.constraints.banned, message))
       return fail(ATTN_ERROR_OPTION, message);
 
     std::span<SourceSentence> all = readSources(*model->model, request, memory);
@@ -905,7 +967,6 @@ static attn_results *decode(const attn_model *model,
     results->description = model->model->sharedDescription();
     results->sentences = {
         Layout(memory).take<attn_results::Sentence>(all.size()), all.size()};
-
     for (size_t i = 0; i < all.size(); ++i)
       fillResult(found[i], i, texts, memory, results->sentences[i]);
     return results.release();

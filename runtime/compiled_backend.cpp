@@ -74,7 +74,8 @@ bool checkPrograms(const attn_compiled_model &compiled,
        description.step,
        compiled.step.run,
        {Parameter, Prepared, Length, Memory, MemoryLength, Token, Position,
-        Sentence, Slot, Past, State, NextState, Logits, Weights, Observed}},
+        Sentence, Slot, Past, State, NextState, Logits, Weights, Frame,
+        NextFrame, Stop, Observed}},
       {"force",
        description.force,
        compiled.force.run,
@@ -110,7 +111,8 @@ bool checkPrograms(const attn_compiled_model &compiled,
                  buffer.role == Position || buffer.role == Sentence ||
                  buffer.role == Slot || buffer.role == TargetLength;
       bool f32 = buffer.role == Parameter || buffer.role == Logits ||
-                 buffer.role == Weights ||
+                 buffer.role == Weights || buffer.role == Frame ||
+                 buffer.role == NextFrame || buffer.role == Stop ||
                  (buffer.role == BufferRole::Input && !tokens);
       if ((i32 && buffer.type != "i32") || (f32 && buffer.type != "f32"))
         return fail(where + "expected type " + (i32 ? "i32" : "f32") +
@@ -196,17 +198,32 @@ bool checkPrograms(const attn_compiled_model &compiled,
     else if (buffer.role == Memory || buffer.role == MemoryLength)
       fits = findBuffer(description.encode, buffer.role, buffer.index);
     else if (buffer.role == Logits)
-      fits = isShape(&buffer,
+      fits = description.emits(Target::Kind::Tokens) &&
+             isShape(&buffer,
                      {{Kind::Rows, 0},
                       {Kind::Past, 0},
                       {Kind::Number, description.targetVocabulary().size()}});
     if (!fits)
       return fail("expected buffers of whole targets in program force");
   }
-  if (!isShape(findBuffer(description.step, Logits),
-               {{Kind::Rows, 0},
-                {Kind::Number, description.targetVocabulary().size()}}))
-    return fail("expected logits of the target's vocabulary in program step");
+  const Target &target = description.target;
+  if (description.emits(Target::Kind::Features)) {
+    std::vector<Dimension> dims = {{Kind::Rows, 0}};
+    for (int64_t size : target.shape)
+      dims.push_back({Kind::Number, size});
+    const Buffer *before = findBuffer(description.step, Frame);
+    if (!isShape(findBuffer(description.step, NextFrame), dims) ||
+        !isShape(findBuffer(description.step, Stop), {{Kind::Rows, 0}}) ||
+        (before && !isShape(before, dims)))
+      return fail("expected features of the target in program step");
+  } else {
+    Dimension choices = {Kind::Axis, target.axis};
+    if (description.emits(Target::Kind::Tokens))
+      choices = {Kind::Number, description.targetVocabulary().size()};
+    if (!isShape(findBuffer(description.step, Logits),
+                 {{Kind::Rows, 0}, choices}))
+      return fail("expected logits of the target in program step");
+  }
   if (description.alignment) {
     const Buffer *weights = findBuffer(description.step, Weights);
     std::vector<Dimension> dims = {{Kind::Rows, 0},

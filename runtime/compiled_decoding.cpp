@@ -94,7 +94,9 @@ void CompiledPrograms::resolve(const Description &description) {
       states.push_back({i, *find(BufferRole::NextState, arrays[i].index),
                         find(BufferRole::InitialState, arrays[i].index)});
   slotArray = find(BufferRole::Slot, 0);
-  logitsArray = *find(BufferRole::Logits, 0);
+  stopArray = find(BufferRole::Stop, 0);
+  predictionArray = *find(
+      stopArray ? BufferRole::NextFrame : BufferRole::Logits, 0);
   sentenceArray = find(BufferRole::Sentence, 0);
   if (alignment)
     weightsArray = find(BufferRole::Weights, 0);
@@ -391,6 +393,14 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
   }
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const int32_t *from = nullptr;
+    if (programs.arrays[i].role == BufferRole::Frame) {
+      size_t bytes = arrayBytes(programs.arrays[i].elementBytes,
+                                programs.arrays[i].dims, extents());
+      if (request.frames)
+        memcpy(places.addresses[i], request.frames, bytes);
+      else
+        memset(places.addresses[i], 0, bytes);
+    }
     if (programs.arrays[i].role == BufferRole::Token)
       from = request.tokens;
     else if (programs.arrays[i].role == BufferRole::Position)
@@ -407,9 +417,15 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
   for (size_t i = 0; i < programs.states.size(); ++i)
     places.befores[i] = places.addresses[programs.states[i].next];
 
-  result.logits =
-      static_cast<const float *>(places.addresses[programs.logitsArray]);
-  result.weights = nullptr;
+  auto prediction =
+      static_cast<const float *>(places.addresses[programs.predictionArray]);
+  result = StepResult();
+  (programs.stopArray ? result.frames : result.logits) = prediction;
+  result.columns = static_cast<int64_t>(arrayBytes(
+      1, programs.arrays[programs.predictionArray].dims, extents(), 1));
+  if (programs.stopArray)
+    result.stop =
+        static_cast<const float *>(places.addresses[*programs.stopArray]);
   if (programs.alignment)
     result.weights =
         static_cast<const float *>(places.addresses[*programs.weightsArray]);

@@ -79,8 +79,9 @@ struct CompiledPrograms {
   std::vector<State> states;
   /// The table of slots, where the decoder has a past.
   std::optional<size_t> slotArray;
-  size_t logitsArray = 0;
-  std::optional<size_t> weightsArray, sentenceArray;
+  /// Logits, or the features predicted.
+  size_t predictionArray = 0;
+  std::optional<size_t> weightsArray, sentenceArray, stopArray;
 
   /// Takes over the buffers of `encode` and `step`, which have been checked.
   /// `constants` has its image by now.

@@ -42,7 +42,11 @@ bool Constraints::apply(const int32_t *history, int64_t emitted, int32_t end,
           logit < 0 ? logit * repetitionPenalty : logit / repetitionPenalty);
     }
 
-  auto ban = [&](int32_t token) { changed[token] = -infinity; };
+  // Not every sentence has every position.
+  auto ban = [&](int32_t token) {
+    if (token < size)
+      changed[token] = -infinity;
+  };
   if (emitted < minLength && end >= 0)
     ban(end);
   for (const TokenIds &sequence : banned) {

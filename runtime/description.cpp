@@ -9,6 +9,7 @@
 #include "runtime/json.h"
 #include "runtime/text.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace attn {
@@ -52,6 +53,13 @@ size_t bufferTypeSize(std::string_view type) {
   return type == "i8" || type == "i1" ? 1 : 0;
 }
 
+bool Description::positionsEnd() const {
+  return emits(Target::Kind::Positions) &&
+         std::any_of(inputs.begin(), inputs.end(), [&](const Input &input) {
+           return input.axis == target.axis && input.end;
+         });
+}
+
 static constexpr struct {
   std::string_view name;
   BufferRole role;
@@ -72,6 +80,9 @@ static constexpr struct {
              {"target_length", BufferRole::TargetLength},
              {"logits", BufferRole::Logits},
              {"weights", BufferRole::Weights},
+             {"frame", BufferRole::Frame},
+             {"next_frame", BufferRole::NextFrame},
+             {"stop", BufferRole::Stop},
              {"observed", BufferRole::Observed}};
 
 namespace {
@@ -301,10 +312,25 @@ bool parseDescription(std::string_view json, Description &description,
       description.inputs.push_back(std::move(input));
     }
   const JsonValue &target = reader.member(root, "target");
-  description.target.vocabulary =
-      reader.number(reader.member(target, "vocabulary"), "vocabulary");
-  description.target.start =
-      reader.number(reader.member(target, "start"), "start");
+  const JsonValue *kind = target.find("kind");
+  if (!kind || reader.text(*kind, "kind") == "tokens") {
+    description.target.vocabulary =
+        reader.number(reader.member(target, "vocabulary"), "vocabulary");
+    description.target.start =
+        reader.number(reader.member(target, "start"), "start");
+  } else if (kind->string == "positions") {
+    description.target.kind = Target::Kind::Positions;
+    description.target.axis =
+        reader.number(reader.member(target, "axis"), "axis");
+  } else if (kind->string == "features") {
+    description.target.kind = Target::Kind::Features;
+    for (const JsonValue &size :
+         reader.list(reader.member(target, "shape"), "shape"))
+      description.target.shape.push_back(reader.integer(size, "shape"));
+  } else {
+    reader.fail("expected a target of tokens, positions or features, but got " +
+                quote(kind->string));
+  }
   description.target.limit = parseLimit(reader, target);
   if (const JsonValue *alignment = root.find("alignment")) {
     description.alignment.emplace();
@@ -371,11 +397,19 @@ bool checkDescription(const Description &description, std::string &error) {
         return fail("expected input " + quote(input.name) +
                     " with a shape of positive integers");
   }
-  if (!isPlace(target.vocabulary, vocabularies.size()))
-    return fail("expected a target with a known vocabulary");
-  if (target.start < -1 ||
-      target.start >= description.targetVocabulary().size())
-    return fail("expected a start token of the target's vocabulary");
+  if (target.kind == Target::Kind::Tokens) {
+    if (!isPlace(target.vocabulary, vocabularies.size()))
+      return fail("expected a target with a known vocabulary");
+    if (target.start < -1 ||
+        target.start >= description.targetVocabulary().size())
+      return fail("expected a start token of the target's vocabulary");
+  }
+  if (target.kind == Target::Kind::Positions &&
+      !isPlace(target.axis, axes.size()))
+    return fail("expected a target of positions of a known axis");
+  for (int64_t size : target.shape)
+    if (size < 1)
+      return fail("expected a target of features of positive sizes");
   if (alignment &&
       (!isPlace(alignment->axis, axes.size()) || alignment->heads < 1))
     return fail("expected an alignment over a known axis");

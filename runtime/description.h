@@ -62,9 +62,17 @@ struct Input {
 
 /// What the decoder emits.
 struct Target {
-  int32_t vocabulary = 0;
-  int32_t start = -1; ///< -1: a zero vector precedes the first token.
+  enum class Kind {
+    Tokens,    ///< of a vocabulary
+    Positions, ///< of the memories on an axis
+    Features   ///< vectors of numbers
+  };
+  int32_t vocabulary = 0; ///< Of tokens.
+  int32_t start = -1;     ///< -1: a zero vector precedes the first one.
   std::optional<LengthLimit> limit;
+  Kind kind = Kind::Tokens;
+  int32_t axis = 0;             ///< Of positions.
+  std::vector<int64_t> shape{}; ///< Of features.
 };
 
 /// The read whose weights are reported.
@@ -98,6 +106,9 @@ enum class BufferRole {
   TargetLength,
   Logits,
   Weights,
+  Frame,     ///< [rows, ...] the features before
+  NextFrame, ///< [rows, ...] the features predicted
+  Stop,      ///< [rows] the logit of the probability that they are the last
   Observed
 };
 
@@ -132,10 +143,17 @@ struct Description {
   size_t inputOver(const Input &input) const {
     return axisInput(axes, input.axis);
   }
-  /// Which vocabulary hypotheses are made of.
+  bool emits(Target::Kind kind) const { return target.kind == kind; }
+  /// Which vocabulary hypotheses are made of; an empty one where they are made
+  /// of something else.
   const Vocabulary &targetVocabulary() const {
-    return vocabularies[static_cast<size_t>(target.vocabulary)];
+    static const Vocabulary none;
+    return emits(Target::Kind::Tokens)
+               ? vocabularies[static_cast<size_t>(target.vocabulary)]
+               : none;
   }
+  /// Whether the last one of the target's positions is a source's end token.
+  bool positionsEnd() const;
 };
 
 /// The length of an axis where that input has the given length.

@@ -68,6 +68,11 @@ bool checkMember(const Model &model, const attn_member &member,
             quote(model.description().model) + ", but got " + quote(info.name);
     return false;
   }
+  if (!model.emits(Target::Kind::Tokens) ||
+      info.target != ATTN_TARGET_TOKENS) {
+    error = "expected models that emit tokens in an ensemble, but got others";
+    return false;
+  }
   if (!checkVocabulary(model.description().targetVocabulary(),
                        vocabulary(info.target_vocabulary), "target", error))
     return false;

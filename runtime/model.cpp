@@ -24,6 +24,12 @@ std::unique_ptr<Model> Model::create(Description description,
     failure = {ATTN_ERROR_MODEL, "description: " + error};
     return nullptr;
   }
+  if (description.emits(Target::Kind::Features)) {
+    failure = {ATTN_ERROR_UNSUPPORTED,
+               "expected a model that emits tokens or positions, but got " +
+                   quote(description.model)};
+    return nullptr;
+  }
   std::unique_ptr<Model> model(new Model);
   model->about = std::make_shared<const Description>(std::move(description));
   model->backend = std::move(backend);
@@ -35,10 +41,9 @@ bool Model::addsEnd() const {
                      [](const Input &input) { return input.end; });
 }
 
-std::optional<size_t> Model::alignedInput() const {
-  for (size_t i = 0; about->alignment && i < about->inputs.size(); ++i)
-    if (about->inputs[i].isTokens() &&
-        about->inputs[i].axis == about->alignment->axis)
+std::optional<size_t> Model::wordsOn(int32_t axis) const {
+  for (size_t i = 0; i < about->inputs.size(); ++i)
+    if (about->inputs[i].isTokens() && about->inputs[i].axis == axis)
       return i;
   return std::nullopt;
 }
@@ -98,10 +103,32 @@ bool Model::finishSource(std::span<InputSource> source,
 }
 
 SearchTarget Model::searchTarget() const {
-  const Vocabulary &vocabulary = about->targetVocabulary();
-  return {vocabulary.size(), about->target.start, vocabulary.marks().end,
-          about->alignment ? about->alignment->heads : 1,
-          about->target.limit ? &*about->target.limit : nullptr};
+  SearchTarget target;
+  if (about->target.limit)
+    target.limit = &*about->target.limit;
+  if (about->alignment)
+    target.heads = about->alignment->heads;
+  if (emits(Target::Kind::Tokens)) {
+    const Vocabulary &vocabulary = about->targetVocabulary();
+    target.vocabularySize = vocabulary.size();
+    target.start = about->target.start;
+    target.end = vocabulary.marks().end;
+  }
+  return target;
+}
+
+bool Model::checkTarget(TokenSpan ids, const SearchTarget &target,
+                        std::string &error) const {
+  if (emits(Target::Kind::Tokens))
+    return checkIds(ids, about->targetVocabulary(), error);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= target.vocabularySize) {
+      error = "expected positions of 0 to " +
+              std::to_string(target.vocabularySize - 1) + ", but got " +
+              std::to_string(ids[i]) + " as position " + std::to_string(i + 1);
+      return false;
+    }
+  return true;
 }
 
 /// The tokens that a hypothesis emits at most; empty and a message where that
@@ -158,8 +185,16 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
     prepared.words = static_cast<int64_t>(given(*input));
   // Without an encoder, what is continued takes the source's place.
   size_t length = hasEncoder() ? given(0) : sentence.prefix.size();
+  SearchTarget target = searchTarget();
+  if (emits(Target::Kind::Positions)) {
+    target.vocabularySize = targetPositions(prepared.source);
+    if (about->positionsEnd())
+      target.end = static_cast<int32_t>(target.vocabularySize) - 1;
+    prepared.target = target;
+  }
   if (sentence.forced)
-    return prepareForced(std::move(*sentence.forced), prepared, error) ||
+    return prepareForced(std::move(*sentence.forced), target, prepared,
+                         error) ||
            fail(error);
   std::optional<int64_t> maximum = findMaximumLength(options, length, error);
   if (!maximum) {
@@ -168,12 +203,11 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
   }
   prepared.maxLength = *maximum;
 
-  const Vocabulary &target = about->targetVocabulary();
-  if (!checkIds(sentence.prefix, target, error))
+  if (!checkTarget(sentence.prefix, target, error))
     return fail("prefix: " + error);
   prepared.prefix = std::move(sentence.prefix);
-  auto end = std::find(prepared.prefix.begin(), prepared.prefix.end(),
-                       target.marks().end);
+  auto end =
+      std::find(prepared.prefix.begin(), prepared.prefix.end(), target.end);
   // It ends the hypothesis; what follows it is never emitted.
   if (end != prepared.prefix.end())
     prepared.prefix.erase(end + 1, prepared.prefix.end());
@@ -190,16 +224,19 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
 }
 
 /// The same for a target that is forced.
-bool Model::prepareForced(TokenIds forced, SearchSentence &prepared,
-                          std::string &error) const {
-  const Vocabulary &target = about->targetVocabulary();
-  int32_t end = target.marks().end;
-  if (!checkIds(forced, target, error))
+bool Model::prepareForced(TokenIds forced, const SearchTarget &target,
+                          SearchSentence &prepared, std::string &error) const {
+  int32_t end = target.end;
+  if (!checkTarget(forced, target, error))
     return false;
   auto place = std::find(forced.begin(), forced.end(), end);
   if (place != forced.end()) {
     error = "expected a forced target without its end token, but got " +
-            quote(target.tokens()[static_cast<size_t>(end)]) + " as token " +
+            (emits(Target::Kind::Tokens)
+                 ? quote(about->targetVocabulary()
+                             .tokens()[static_cast<size_t>(end)])
+                 : std::to_string(end)) +
+            " as token " +
             std::to_string(place - forced.begin() + 1);
     return false;
   }
@@ -238,7 +275,10 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
       static_cast<int64_t>(limits.sourceLength) + (addsEnd() ? 1 : 0);
   SearchTarget target = searchTarget();
   SearchLimits search;
-  search.vocabularySize = target.vocabularySize;
+  search.vocabularySize = emits(Target::Kind::Positions)
+                              ? axisLength(about->axes, about->target.axis,
+                                           source)
+                              : target.vocabularySize;
   search.heads = target.heads;
   search.forced = limits.forced;
   if (about->alignment)

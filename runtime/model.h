@@ -130,7 +130,23 @@ public:
   /// The input whose tokens are the memory positions of the alignment, if there
   /// is one: features are no words, and an encoder that shortens sequences has
   /// other positions.
-  std::optional<size_t> alignedInput() const;
+  std::optional<size_t> alignedInput() const {
+    return about->alignment ? wordsOn(about->alignment->axis) : std::nullopt;
+  }
+
+  /// The same of the positions that the model emits, if it does.
+  std::optional<size_t> pointedInput() const {
+    return emits(Target::Kind::Positions) ? wordsOn(about->target.axis)
+                                          : std::nullopt;
+  }
+  bool emits(Target::Kind kind) const { return about->emits(kind); }
+  /// How many positions a sentence has that the model may emit, an end token
+  /// included. `source` is what the encoder takes.
+  int64_t targetPositions(SourceSpan source) const {
+    size_t input = axisInput(about->axes, about->target.axis);
+    return axisLength(about->axes, about->target.axis,
+                      static_cast<int64_t>(source[input].length));
+  }
 
   /// Divides a call. `plan` has the memory too if `withMemory`: then it throws
   /// std::bad_alloc where that is more than can be, and is false, with a
@@ -152,12 +168,18 @@ public:
 
 private:
   Model() = default;
+  /// The input whose tokens are the positions of an axis, if there is one.
+  std::optional<size_t> wordsOn(int32_t axis) const;
   bool prepare(SourceSentence &sentence, const DecodeOptions &options,
                InputSource *source, SearchSentence &prepared,
                DecodeResult &result) const;
-  bool prepareForced(TokenIds forced, SearchSentence &prepared,
-                     std::string &error) const;
+  bool prepareForced(TokenIds forced, const SearchTarget &target,
+                     SearchSentence &prepared, std::string &error) const;
   SearchTarget searchTarget() const;
+  /// Whether ids are tokens of the target, or positions of the target's memory
+  /// of a sentence; if not, a message.
+  bool checkTarget(TokenSpan ids, const SearchTarget &target,
+                   std::string &error) const;
 
   std::shared_ptr<const Description> about;
   std::unique_ptr<Backend> backend;

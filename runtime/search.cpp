@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/search.h"
+#include "runtime/frames.h"
+#include "runtime/heads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -150,8 +152,9 @@ public:
                  const SearchTarget &target, const SearchOptions &options,
                  Scratch &scratch, int64_t memoryPositions,
                  std::pmr::memory_resource *memory, const Capacity *capacity)
-      : sentence(sentence), owner(owner), number(number), target(target),
-        options(options), scratch(scratch),
+      : sentence(sentence), owner(owner), number(number),
+        target(sentence.target ? *sentence.target : target), options(options),
+        scratch(scratch),
         forced(sentence.forced ? *sentence.forced : sentence.prefix),
         limit(sentence.forced ? static_cast<int64_t>(sentence.forced->size())
                               : sentence.maxLength),
@@ -238,7 +241,6 @@ private:
 
   const Scratch::Row &row(const StepResult &step, int64_t firstRow,
                           int32_t beam);
-  void averageHeads(const float *weights, int64_t heads, float *result) const;
   int32_t addNode(const Continuation &next, const Scratch::Row &row);
   /// Keeps a hypothesis whose coverage is that of beam `beam`, and `last`.
   void keep(int32_t node, double total, int64_t length, bool finished,
@@ -345,17 +347,6 @@ bool SentenceSearch::canStop() const {
   });
 }
 
-void SentenceSearch::averageHeads(const float *weights, int64_t count,
-                                  float *result) const {
-  for (int64_t position = 0; position < memoryPositions; ++position) {
-    const float *one = weights + position * count;
-    float sum = one[0];
-    for (int64_t head = 1; head < count; ++head)
-      sum += one[head];
-    result[position] = count == 1 ? sum : sum / static_cast<float>(count);
-  }
-}
-
 /// What is kept of a row that is continued.
 const Scratch::Row &SentenceSearch::row(const StepResult &step,
                                         int64_t firstRow, int32_t beam) {
@@ -368,7 +359,7 @@ const Scratch::Row &SentenceSearch::row(const StepResult &step,
   float *average = nullptr;
   if (needsWeights(options)) {
     average = scratch.weights.data() + beam * memoryPositions;
-    averageHeads(weights, step.heads, average);
+    averageHeads(weights, memoryPositions, step.heads, average);
   }
   if (options.wantAttended) {
     int64_t words = std::min(sentence.words, memoryPositions);
@@ -448,8 +439,8 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
   scratch.best.reset(wanted);
   for (size_t beam = 0; beam < live.size(); ++beam) {
     const float *logits =
-        step.logits +
-        (firstRow + static_cast<int64_t>(beam)) * target.vocabularySize;
+        step.logits + (firstRow + static_cast<int64_t>(beam)) *
+                          (step.columns ? step.columns : target.vocabularySize);
     double logSum = std::numeric_limits<double>::quiet_NaN();
     if (!isForced && options.constraints.any())
       logits = constrain(live[beam], logits);
@@ -534,7 +525,7 @@ void SentenceSearch::take(const StepResult &step, int64_t firstRow,
             {sentence.place, static_cast<size_t>(branches ? number : sample),
              static_cast<size_t>(emitted), candidate.token,
              nodes[node].attended, candidate.logprob,
-             ends || emitted + 1 == limit});
+             ends || emitted + 1 == limit, ends});
     if (ends || stops) {
       keep(node, candidate.total, emitted + 1, ends, beam, weights, sample);
       continue;
@@ -702,6 +693,8 @@ size_t searchRows(const SearchOptions &options, bool forced) {
 
 size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
                    size_t sentences) {
+  if (limits.frameSize > 0)
+    return frameBytes(options, limits, sentences);
   Capacity capacity(options, limits);
   Layout one, batch;
   SentenceSearch::count(capacity, one);
@@ -714,6 +707,8 @@ size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
 
 size_t hypothesesBytes(const SearchOptions &options,
                        const SearchLimits &limits) {
+  if (limits.frameSize > 0)
+    return frameHypothesisBytes(options, limits);
   Capacity capacity(options, limits);
   size_t count = limits.forced ? 1 : options.nbest;
   Layout one, all;
@@ -736,6 +731,9 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
                      std::string &error) {
   if (sentences.empty())
     return SearchOutcome::Done;
+  if (target.frameSize > 0)
+    return generateFrames(backend, target, sentences, options, memory,
+                          interrupt, results, error);
   // What grows is better off where it can be given back.
   bool bounded = memory.isBounded();
   std::pmr::memory_resource *resource =
@@ -772,10 +770,14 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     limits.heads = target.heads;
     limits.forced = sentences[0]->forced.has_value();
     limits.emitted = steps;
-    for (size_t i = 0; i < sentences.size(); ++i)
+    for (size_t i = 0; i < sentences.size(); ++i) {
       limits.memoryPositions =
           std::max(limits.memoryPositions,
                    decoding->memoryLength(static_cast<int64_t>(i)));
+      if (sentences[i]->target)
+        limits.vocabularySize = std::max(
+            limits.vocabularySize, sentences[i]->target->vocabularySize);
+    }
     capacity.emplace(options, limits);
     batch.scratch.reserve(*capacity, needsWeights(options));
   }

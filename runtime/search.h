@@ -61,6 +61,7 @@ struct EmittedToken {
   int32_t attended = -1; ///< As in Hypothesis; where that is wanted.
   double logprob = 0;
   bool last = false; ///< The end token, or the last of the maximum length.
+  bool ends = false; ///< The end token.
 };
 
 /// Is told what is emitted, while it is. Several threads may tell it of
@@ -98,12 +99,18 @@ struct SearchOptions {
   int32_t alignmentHead = averageOfHeads;
   /// Whether to tell the most attended source word of each token.
   bool wantAttended = false;
+  /// Features are the last ones where the probability of that is greater.
+  double stopThreshold = 0.5;
+  /// Features end, too, where the largest weight of the alignment has stood
+  /// still for so many steps; 0: they do not.
+  int64_t stallLimit = 0;
   /// May be null. Only where nothing is emitted that may be dropped again: with
   /// a beam of 1.
   TokenListener *listener = nullptr;
 };
 
-/// What a model emits.
+/// What a model emits: tokens of a vocabulary, or positions of a memory, which
+/// are tokens to the search.
 struct SearchTarget {
   int64_t vocabularySize = 0;
   int32_t start = -1; ///< What precedes the first token; -1: a zero vector.
@@ -111,6 +118,8 @@ struct SearchTarget {
   int64_t heads = 1;  ///< Of the alignment.
   /// Of hypotheses, beyond which their positions have no meaning; or null.
   const LengthLimit *limit = nullptr;
+  /// Numbers of the features that are emitted instead; 0: tokens are.
+  int64_t frameSize = 0;
 };
 
 struct SearchSentence {
@@ -129,13 +138,20 @@ struct SearchSentence {
   uint64_t number = 0;
   /// Among the sentences of the call; a listener is told it.
   size_t place = 0;
+  /// The sentence's own target, where it has one: positions of its memory are
+  /// as many as it has, and the end is one of them.
+  std::optional<SearchTarget> target{};
+  /// Forced features, [count, features], if `forced` has a value (no tokens
+  /// then). They are the caller's, who keeps them while they are needed.
+  const float *forcedFrames = nullptr;
+  int64_t forcedFrameCount = 0;
 };
 
 struct Hypothesis {
   explicit Hypothesis(
       std::pmr::memory_resource *memory = std::pmr::get_default_resource())
       : tokens(memory), wordLogprobs(memory), alignment(memory),
-        attended(memory) {}
+        attended(memory), frames(memory), stops(memory) {}
 
   TokenIds tokens; ///< What was emitted, an end token included.
   std::pmr::vector<double> wordLogprobs;
@@ -149,6 +165,11 @@ struct Hypothesis {
   /// [tokens] The word of the source with the largest weight (averaged over
   /// heads, the first of equals), -1 if there is none; or empty.
   TokenIds attended;
+  /// [emitted, features], instead of tokens; and the probability, at each, that
+  /// it is the last.
+  std::pmr::vector<float> frames;
+  std::pmr::vector<double> stops;
+  bool stalled = false; ///< Whether it ended because the alignment stood still.
 };
 
 struct SearchResult {
@@ -192,7 +213,8 @@ struct SearchLimits {
   int64_t vocabularySize = 0;
   int64_t emitted = 0; ///< Tokens of a hypothesis, its end token included.
   int64_t memoryPositions = 0;
-  int64_t heads = 1; ///< of the model's alignment.
+  int64_t heads = 1;     ///< of the model's alignment.
+  int64_t frameSize = 0; ///< See SearchTarget.
   bool forced = false;
 };
 

@@ -133,7 +133,9 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
     capacity = room;
   }
 
-  int32_t vocabulary = model.description().targetVocabulary().size();
+  bool tokens = model.emits(Target::Kind::Tokens);
+  int64_t choices =
+      tokens ? model.description().targetVocabulary().size() : 0;
   const Rows &before = arrays.before, &now = arrays.now;
   size_t parentCount = started ? rows : sentences;
   for (size_t i = 0; i < request.rows; ++i) {
@@ -156,9 +158,11 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
                       std::to_string(now.sentences[i - 1]));
     int32_t token =
         started ? request.tokens[i] : model.description().target.start;
-    if (started && (token < 0 || token >= vocabulary))
-      return fail(ofRow("a token") + " of 0 to " +
-                      std::to_string(vocabulary - 1),
+    if (!tokens)
+      choices = model.targetPositions(arrays.sources[sentence]);
+    if (started && (token < 0 || token >= choices))
+      return fail(ofRow(tokens ? "a token" : "a position") + " of 0 to " +
+                      std::to_string(choices - 1),
                   std::to_string(token));
     arrays.tokens[i] = token;
     arrays.parents[i] = parent;
@@ -200,8 +204,9 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
   rows = request.rows;
   result.struct_size = sizeof(result);
   result.rows = rows;
-  result.vocabulary_size =
-      static_cast<size_t>(model.description().targetVocabulary().size());
+  result.vocabulary_size = static_cast<size_t>(
+      answer.columns ? answer.columns
+                     : model.description().targetVocabulary().size());
   result.logits = answer.logits;
   result.sentences = arrays.now.sentences;
   result.memory_positions = static_cast<size_t>(answer.memoryPositions);

@@ -527,7 +527,8 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
                                       role, index, argument.getType(), dims));
       emitter.setAxisSizes(argument, sizes);
     };
-    bind(decoder.getToken(), "token", 0, true, -1);
+    bind(decoder.getToken(), decoder.emitsFeatures() ? "frame" : "token", 0,
+         true, -1);
     bind(decoder.getPosition(), "position", 0, true, -1);
     bind(decoder.getSentence(), "sentence", 0, true, -1);
     for (auto [index, argument] : llvm::enumerate(decoder.getMemoryArguments()))
@@ -546,7 +547,13 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       program.addOutput(
           value, program.getArgumentFor(role, index, value.getType(), dims));
     };
-    output(predict.getLogits(), "logits", 0, -1);
+    output(predict.getLogits(),
+           decoder.emitsFeatures() ? "next_frame" : "logits", 0,
+           decoder.getTargetAxis()
+               ? static_cast<int64_t>(*decoder.getTargetAxis())
+               : -1);
+    if (predict.getStop())
+      output(predict.getStop(), "stop", 0, -1);
     for (auto [index, state] : llvm::enumerate(predict.getStates()))
       output(state, "next_state", index, decoder.getStateAxes()[index]);
     if (predict.getWeights())

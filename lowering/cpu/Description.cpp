@@ -160,12 +160,22 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens,
 
   DecoderOp decoder = model.getDecoder();
   json::Object target;
-  target["vocabulary"] = getVocabularyIndex(model, decoder.getVocabulary());
-  target["start"] = -1;
+  if (std::optional<StringRef> vocabulary = decoder.getVocabulary()) {
+    target["kind"] = "tokens";
+    target["vocabulary"] = getVocabularyIndex(model, *vocabulary);
+    target["start"] = -1;
+  } else if (std::optional<uint64_t> axis = decoder.getTargetAxis()) {
+    target["kind"] = "positions";
+    target["axis"] =
+        axes.getNumber(encoder.getEncoded().getLengths()[*axis]);
+  } else {
+    target["kind"] = "features";
+    target["shape"] = toArray(getFeatures(decoder.getToken().getType()));
+  }
   if (std::optional<StringRef> start = decoder.getStart()) {
     // A start token is one of the vocabulary; its number is what the step
     // takes.
-    auto known = tokens.find(decoder.getVocabulary());
+    auto known = tokens.find(*decoder.getVocabulary());
     if (known != tokens.end())
       for (auto [id, word] : llvm::enumerate(known->second))
         if (word == *start)

@@ -70,7 +70,7 @@ private:
 } // namespace
 
 bool DecoderLifter::run() {
-  if (!decoder.getStates().empty())
+  if (!decoder.getStates().empty() || !decoder.getVocabulary())
     return false;
   builder.setInsertionPointAfter(decoder);
   parallel = ParallelDecoderOp::create(builder, decoder.getLoc());

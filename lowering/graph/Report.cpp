@@ -283,7 +283,9 @@ static std::string getNeeds(Value value, DecoderOp decoder) {
         if (state == argument)
           names.push_back("state " + cast<StringAttr>(name).str());
       if (argument == decoder.getToken())
-        names.push_back("the token before");
+        names.push_back(decoder.getVocabulary()  ? "the token before"
+                        : decoder.getTargetAxis() ? "the position before"
+                                                  : "the features before");
       continue;
     }
     seen.insert_range(seen[i].getDefiningOp()->getOperands());

@@ -446,6 +446,100 @@ attn.model @m {
 
 // -----
 
+// M14
+attn.model @m {
+  attn.vocabulary @v size 5
+  attn.encoder inputs ["x"] vocabularies ["v"] ends [false] axes [0] {
+  ^bb0(%x: tensor<?x?xi32>, %n: tensor<?xi32>):
+    attn.encoded memory(%x : tensor<?x?xi32>) axes [0] lengths(%n)
+  }
+  attn.decoder positions 0 memories ["h"] axes [0] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %h: tensor<?x?xi32>, %n: tensor<?xi32>, %s: tensor<?xf32>):
+    // expected-error @below {{expected logits over the positions of a memory, but got 'tensor<?xf32>'}}
+    attn.predict %s : tensor<?xf32> states(%s : tensor<?xf32>)
+  }
+}
+
+// -----
+
+// M14
+attn.model @m {
+  attn.decoder memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?x4xf32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?xf32>):
+    // expected-error @below {{expected features like those before, 'tensor<?x4xf32>', but got 'tensor<?xf32>'}}
+    attn.predict %s : tensor<?xf32> states(%s : tensor<?xf32>) stop(%s : tensor<?xf32>)
+  }
+}
+
+// -----
+
+// M13
+attn.model @m {
+  // expected-error @below {{expected features of type tensor<?xFxf32> as what was emitted before, but got 'tensor<?xi32>'}}
+  attn.decoder memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?xf32>):
+    attn.predict %s : tensor<?xf32> states(%s : tensor<?xf32>)
+  }
+}
+
+// -----
+
+// M19
+attn.model @m {
+  attn.vocabulary @v size 5
+  // expected-error @below {{expected tokens or positions to emit, but got both}}
+  attn.decoder vocabulary @v positions 0 memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?x5xf32>):
+    attn.predict %s : tensor<?x5xf32> states(%s : tensor<?x5xf32>)
+  }
+}
+
+// -----
+
+// M19
+attn.model @m {
+  // expected-error @below {{expected positions of an axis below 0 to emit, but got 0}}
+  attn.decoder positions 0 memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?x5xf32>):
+    attn.predict %s : tensor<?x5xf32> states(%s : tensor<?x5xf32>)
+  }
+}
+
+// -----
+
+// M19
+attn.model @m {
+  // expected-error @below {{expected a start of tokens only}}
+  attn.decoder start "<s>" memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?x5xf32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?xf32>):
+    attn.predict %y : tensor<?x5xf32> states(%s : tensor<?xf32>) stop(%s : tensor<?xf32>)
+  }
+}
+
+// -----
+
+// M20
+attn.model @m {
+  attn.decoder memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?x5xf32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?xf32>):
+    // expected-error @below {{expected a logit to stop exactly where features are emitted}}
+    attn.predict %y : tensor<?x5xf32> states(%s : tensor<?xf32>)
+  }
+}
+
+// -----
+
+// M20
+attn.model @m {
+  attn.decoder memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?x5xf32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?xf32>):
+    // expected-error @below {{expected one number a row as the logit to stop, but got 'tensor<?x5xf32>'}}
+    attn.predict %y : tensor<?x5xf32> states(%s : tensor<?xf32>) stop(%y : tensor<?x5xf32>)
+  }
+}
+
+// -----
+
 // M15
 attn.model @m {
   attn.vocabulary @v size 5

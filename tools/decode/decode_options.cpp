@@ -258,6 +258,10 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
                  "join tokens of the output without spaces (and split\nthose "
                  "of --force, --prefix and --ban into characters)",
                  settings.outputCharacters);
+  parser.addFlag("words",
+                 "print the source's words at the positions that a\nmodel "
+                 "emits, and not the positions",
+                 settings.words);
   parser.addSize("window", "N",
                  "lines to read before they are decoded, those of\nsimilar "
                  "length together (default 512)",

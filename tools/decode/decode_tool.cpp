@@ -123,6 +123,10 @@ private:
   bool readBans();
   /// Prints a token that was just emitted; an attn_token_function.
   static int printToken(void *runner, const attn_token *token);
+  /// Whether positions are printed.
+  bool isNumber() const {
+    return info.target == ATTN_TARGET_POSITIONS && !settings.words;
+  }
   /// Makes sure that what was printed has arrived. False after a message.
   bool flush();
   void printSummary();
@@ -172,20 +176,23 @@ private:
 
 int Runner::printToken(void *runner, const attn_token *token) {
   const Runner &self = *static_cast<Runner *>(runner);
-  const attn_vocabulary *target = self.api.vocabulary(
-      self.model, static_cast<size_t>(self.info.target_vocabulary));
-  if (token->id == target->end)
+  if (token->is_end)
     return 0;
-  if (token->position && !self.settings.outputCharacters)
+  std::string text =
+      self.isNumber() ? std::to_string(token->id) : token->text;
+  if (token->position && (self.isNumber() || !self.settings.outputCharacters))
     putchar(' ');
-  fputs(token->text, stdout);
+  fputs(text.c_str(), stdout);
   // Nobody waits for what can no longer be printed.
   return fflush(stdout) != 0;
 }
 
 bool Runner::readBans() {
-  const attn_vocabulary &vocabulary =
-      *api.vocabulary(model, static_cast<size_t>(info.target_vocabulary));
+  static const attn_vocabulary none = {
+      sizeof(attn_vocabulary), "", 0, nullptr, -1, -1, -1, -1};
+  const attn_vocabulary *target =
+      api.vocabulary(model, static_cast<size_t>(info.target_vocabulary));
+  const attn_vocabulary &vocabulary = target ? *target : none;
   std::string problem;
   if (!settings.banPath.empty() &&
       !readLines(settings.banPath, "--ban-file", settings.outputCharacters,
@@ -278,9 +285,10 @@ bool Runner::finish() {
 std::string Runner::joinTokens(const attn_hypothesis &hypothesis) const {
   std::string text;
   for (size_t i = 0; i < hypothesis.length; ++i) {
-    if (i && !settings.outputCharacters)
+    if (i && (isNumber() || !settings.outputCharacters))
       text += ' ';
-    text += hypothesis.tokens[i];
+    text +=
+        isNumber() ? std::to_string(hypothesis.ids[i]) : hypothesis.tokens[i];
   }
   return text;
 }
@@ -368,11 +376,7 @@ bool Runner::decodeLines(std::vector<SourceLine> &lines,
 std::vector<int32_t>
 Runner::emittedIds(const attn_hypothesis &hypothesis) const {
   std::vector<int32_t> tokens(hypothesis.ids,
-                              hypothesis.ids + hypothesis.length);
-  if (hypothesis.emitted > hypothesis.length)
-    tokens.push_back(
-        api.vocabulary(model, static_cast<size_t>(info.target_vocabulary))
-            ->end);
+                              hypothesis.ids + hypothesis.emitted);
   return tokens;
 }
 
@@ -464,6 +468,7 @@ void Runner::print(const SourceLine &line, const attn_results *results,
       if (text.back() != '[')
         text += ", ";
       appendJson(text, *hypothesis, joinTokens(*hypothesis),
+                 info.target == ATTN_TARGET_POSITIONS,
                  options.alignment_head == ATTN_HEADS_ALL);
     }
     text += "]";
@@ -505,11 +510,15 @@ void Runner::nameGrid(const SourceLine &line, const attn_hypothesis &hypothesis,
   auto endToken = [&](int32_t number) -> std::string {
     const attn_vocabulary *vocabulary =
         api.vocabulary(model, static_cast<size_t>(number));
-    return vocabulary->end < 0 ? "" : vocabulary->tokens[vocabulary->end];
+    return !vocabulary || vocabulary->end < 0
+               ? ""
+               : vocabulary->tokens[vocabulary->end];
   };
   rows.assign(hypothesis.tokens, hypothesis.tokens + hypothesis.length);
   if (hypothesis.emitted > hypothesis.length)
-    rows.push_back(endToken(info.target_vocabulary));
+    rows.push_back(endToken(info.target == ATTN_TARGET_TOKENS
+                                ? info.target_vocabulary
+                                : info.source_vocabulary));
   columns.clear();
   if (info.aligned_input >= 0) {
     size_t aligned = static_cast<size_t>(info.aligned_input);

@@ -37,6 +37,7 @@ struct DecodeSettings {
   bool align = false;
   bool characters = false;
   bool outputCharacters = false;
+  bool words = false;
   bool quiet = false;
   /// An option of sampling that was given, or empty.
   std::string samplingOption;

@@ -53,7 +53,7 @@ static void appendNumbers(std::string &json, const T *values, size_t count) {
 }
 
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
-                std::string_view text, bool byHead) {
+                std::string_view text, bool hasPositions, bool byHead) {
   json += "{\"text\": ";
   appendJsonString(json, text);
   json += ", \"tokens\": [";
@@ -61,6 +61,11 @@ void appendJson(std::string &json, const attn_hypothesis &hypothesis,
     if (i)
       json += ", ";
     appendJsonString(json, hypothesis.tokens[i]);
+  }
+  if (hasPositions) {
+    json += "], \"positions\": [";
+    for (size_t i = 0; i < hypothesis.length; ++i)
+      json += (i ? ", " : "") + std::to_string(hypothesis.ids[i]);
   }
   json += "], \"score\": ";
   appendNumber(json, hypothesis.score);

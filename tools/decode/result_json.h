@@ -19,10 +19,11 @@ namespace attn::tool {
 void appendJsonString(std::string &json, std::string_view text);
 
 /// Appends a hypothesis as an object. Numbers read back as they are; one that
-/// is not finite becomes null. `byHead`: each weight of the alignment is an
+/// is not finite becomes null. `hasPositions`: its tokens are positions, which
+/// are told as numbers too. `byHead`: each weight of the alignment is an
 /// array of the heads' weights.
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
-                std::string_view text, bool byHead);
+                std::string_view text, bool hasPositions, bool byHead);
 
 /// Appends a number that reads back as it is, or null where it is not finite.
 void appendJsonNumber(std::string &json, double value);

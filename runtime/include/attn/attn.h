@@ -170,6 +170,18 @@ typedef struct attn_vocabulary {
   int32_t padding;           /**< Id of the padding token, or -1. */
 } attn_vocabulary;
 
+/** What a model emits. */
+typedef enum attn_target {
+  ATTN_TARGET_TOKENS = 0, /**< Tokens of a vocabulary. */
+  /** Positions of what the encoder made of the source (pointer networks,
+   * Vinyals et al. 2015), from 0. To `decode` and `step` they are tokens; every
+   * sentence has as many as its memory has positions. Where they are the
+   * source's tokens and the source carries an end token, that token's position
+   * ends a hypothesis; else only the maximum length does. */
+  ATTN_TARGET_POSITIONS = 1,
+  ATTN_TARGET_FEATURES = 2 /**< Vectors of numbers. */
+} attn_target;
+
 /** What is known about a model. */
 typedef struct attn_model_info {
   size_t struct_size;
@@ -187,7 +199,7 @@ typedef struct attn_model_info {
   /** The number of the first input's vocabulary, -1 without an encoder and
    * where that input is features. */
   int32_t source_vocabulary;
-  /** The number of the target's vocabulary. */
+  /** The number of the target's vocabulary, -1 if it has none. */
   int32_t target_vocabulary;
   /** Trained numbers in all parameters. */
   uint64_t parameter_count;
@@ -198,6 +210,8 @@ typedef struct attn_model_info {
   /** The number of the input of tokens whose positions are the columns of
    * alignments (its end token's included), -1 where they are no tokens. */
   int32_t aligned_input;
+  /** What the model emits. */
+  attn_target target;
 } attn_model_info;
 
 /** One input of a model's encoder: tokens, or features. */
@@ -320,6 +334,8 @@ typedef struct attn_token {
   /** 1: the last token of the hypothesis, which is the end token or the last
    * that the maximum length permits. */
   int last;
+  /** 1: the end token. */
+  int is_end;
 } attn_token;
 
 /** Is told each token. Answers 0, or other than 0 to end the hypothesis with
@@ -591,8 +607,12 @@ typedef struct attn_hypothesis {
   size_t struct_size;
   /** Tokens, an end token not counted. */
   size_t length;
-  const int32_t *ids;        /**< [length] */
-  const char *const *tokens; /**< [length] */
+  /** [length] Token ids, or positions. `ids[length]` is the id of the end where
+   * the hypothesis has ended with it. */
+  const int32_t *ids;
+  /** [length] Their text. Of a position it is the source's word there where
+   * positions are the source's tokens, else its number. */
+  const char *const *tokens;
   /** Emitted tokens: `length`, and one more where the hypothesis has ended
    * with the end token. */
   size_t emitted;
@@ -678,7 +698,8 @@ typedef struct attn_step_request {
    * row i continues row i. */
   const int32_t *parents;
   /** [rows] The token that was chosen for each row, in the target's
-   * vocabulary. Null in the first step, where nothing has been chosen. */
+   * vocabulary, or the position of the row's sentence. Null in the first step,
+   * where nothing has been chosen. */
   const int32_t *tokens;
 } attn_step_request;
 
@@ -686,9 +707,11 @@ typedef struct attn_step_request {
 typedef struct attn_step_result {
   size_t struct_size;
   size_t rows;
-  /** The size of the target's vocabulary. */
+  /** The size of the target's vocabulary; of a model that emits positions, the
+   * most that a sentence has. */
   size_t vocabulary_size;
-  /** [rows, vocabulary_size] Logits of the next token, not normalised. */
+  /** [rows, vocabulary_size] Logits of the next token, not normalised. What
+   * lies beyond a sentence's own positions means nothing. */
   const float *logits;
   /** [rows] The sentence of each row. */
   const int32_t *sentences;
