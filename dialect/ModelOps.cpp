@@ -293,17 +293,15 @@ LogicalResult DecoderOp::verify() {
     return emitOpError("expected token, position, sentence and lengths of type "
                        "tensor<?xi32>");
   if (Type type = getToken().getType();
-      emitsFeatures() && (attn::getNumAxes(type) != 1 ||
-                          getFeatures(type).empty() || !hasStaticFeatures(type) ||
-                          !getElementTypeOrSelf(type).isF32()))
+      emitsFeatures() &&
+      (attn::getNumAxes(type) != 1 || getFeatures(type).empty() ||
+       !hasStaticFeatures(type) || !getElementTypeOrSelf(type).isF32()))
     return emitOpError("expected features of type tensor<?xFxf32> as what was "
                        "emitted before, but got ")
            << type;
   if (getVocabulary() && getTargetAxis())
-    return emitOpError(
-        "expected tokens or positions to emit, but got both");
-  if (getTargetAxis() &&
-      static_cast<int64_t>(*getTargetAxis()) >= getNumAxes())
+    return emitOpError("expected tokens or positions to emit, but got both");
+  if (getTargetAxis() && static_cast<int64_t>(*getTargetAxis()) >= getNumAxes())
     return emitOpError("expected positions of an axis below ")
            << getNumAxes() << " to emit, but got " << *getTargetAxis();
   if (getStart() && !getVocabulary())

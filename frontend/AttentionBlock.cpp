@@ -714,8 +714,8 @@ SpecValue AttentionCall::scoreOfPair() {
   const Expr *argument = expression.normalizers.front()->arguments[0].value;
   llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
   const ValueStmt *scoreStmt = getStmt(scoreIndex);
-  SpecValue score = importer.toReal(evaluateDefinition(scoreIndex),
-                                    scoreStmt->value->start);
+  SpecValue score =
+      importer.toReal(evaluateDefinition(scoreIndex), scoreStmt->value->start);
   if (score.isError())
     return score;
   SpecValue value =
@@ -741,9 +741,8 @@ SpecValue AttentionCall::maskedScores() {
       SpecValue none = importer.fill(-std::numeric_limits<double>::infinity(),
                                      scoreShape, loc);
       condition = importer.broadcastShape(condition, scoreShape, loc);
-      score = score.withTensor(
-          arith::SelectOp::create(importer.builder, locate(loc), condition.ir,
-                                  score.ir, none.ir));
+      score = score.withTensor(arith::SelectOp::create(
+          importer.builder, locate(loc), condition.ir, score.ir, none.ir));
     }
     yielded.push_back(score);
     return true;

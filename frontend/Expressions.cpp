@@ -166,11 +166,12 @@ SpecValue Importer::evaluateField(const FieldExpr *expr) {
       return base.read->makeScores();
     }
     if (field == "weights" || field == "scores")
-      return fail(expr->loc,
-                  "expected the " + field + " of one query, but these lie on two "
-                  "axes: the queries' sequence '" +
-                      base.read->queries->name + "' and the memory's '" +
-                      base.read->weights.axis->name + "'");
+      return fail(expr->loc, "expected the " + field +
+                                 " of one query, but these lie on two "
+                                 "axes: the queries' sequence '" +
+                                 base.read->queries->name +
+                                 "' and the memory's '" +
+                                 base.read->weights.axis->name + "'");
     return fail(expr->loc,
                 "expected 'weights', 'scores' or 'valid' of a read, but got '" +
                     field + "'" +

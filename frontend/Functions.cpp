@@ -74,7 +74,8 @@ SpecValue Importer::evaluateCall(const CallExpr *expr) {
       return fail(expr->loc, "expected no attention inside an attention block, "
                              "but got a call of '" +
                                  callee + "'");
-    return std::make_shared<AttentionCall>(*this, *block, expr, label)->import();
+    return std::make_shared<AttentionCall>(*this, *block, expr, label)
+        ->import();
   }
 
   const FunctionInfo *function = FunctionInfo::find(callee);

@@ -624,7 +624,8 @@ void Importer::importDecoder() {
 
   FlatSymbolRefAttr emitted;
   if (decl.vocabulary)
-    emitted = FlatSymbolRefAttr::get(builder.getContext(), decl.vocabulary.text);
+    emitted =
+        FlatSymbolRefAttr::get(builder.getContext(), decl.vocabulary.text);
   auto decoder = DecoderOp::create(
       builder, locate(decl.loc), emitted,
       targetAxis < 0 ? IntegerAttr() : builder.getI64IntegerAttr(targetAxis),
@@ -764,8 +765,7 @@ void Importer::finishDecoder(DecoderOp decoder) {
   // A block of which only the scores are used reads nothing.
   llvm::erase_if(memoryReads, [](const std::shared_ptr<const Read> &read) {
     return read->scoresUsed &&
-           llvm::all_of(read->context.getUsers(),
-                        llvm::IsaPred<ObserveOp>);
+           llvm::all_of(read->context.getUsers(), llvm::IsaPred<ObserveOp>);
   });
   // The alignment is the read that the spec names, or the only one (R19).
   if (!aligned && memoryReads.size() == 1)

@@ -175,15 +175,15 @@ SpecValue Importer::callAt(const Call &call) {
   Location loc = locate(call.getLoc());
   Level level = std::max(x.level, index.level);
   bool shared = level == Level::Row && x.level == Level::Sentence;
-  mlir::Value rows = shared && x.axis->level == Level::Sentence
-                         ? body->sentence
-                         : mlir::Value();
+  mlir::Value rows = shared && x.axis->level == Level::Sentence ? body->sentence
+                                                                : mlir::Value();
   mlir::Value lengths = rows ? x.axis->lengths : lengthsFor(x, call.getLoc());
   if (level == Level::Row && index.level == Level::Sentence)
     index = toRows(index, indexExpr->start);
   MLIRContext *context = builder.getContext();
   using Dim = PairOpInterface::Dim;
-  AffineMap keys = getPairMap(context, {rows ? Dim::Source : Dim::Row, Dim::Key});
+  AffineMap keys =
+      getPairMap(context, {rows ? Dim::Source : Dim::Row, Dim::Key});
   AffineMap whole = getPairMap(context, index.level == Level::Constant
                                             ? ArrayRef<Dim>()
                                             : ArrayRef<Dim>(Dim::Row));

@@ -568,10 +568,9 @@ void Importer::importPredict(const ValueStmt *stmt) {
   } else {
     common.shape = Shape(getFeatures(body->block->getArgument(0).getType()));
     if (value.getShape() != ShapeRef(common.shape)) {
-      error(stmt->value->start, "expected features of shape " +
-                                    toString(common.shape) +
-                                    " to predict, but got " +
-                                    toString(value.getShape()))
+      error(stmt->value->start,
+            "expected features of shape " + toString(common.shape) +
+                " to predict, but got " + toString(value.getShape()))
           .note(decl.input.loc, "'" + decl.input.text + "' is declared here");
       return;
     }

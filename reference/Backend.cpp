@@ -141,8 +141,8 @@ bool ReferenceDecoding::stepSentence(const ::attn::StepRequest &request,
     before = slice(request.tokens);
   }
   FailureOr<Step> step =
-      reference::step(decoder, before, slice(request.positions),
-                      own, sentence.encoded, sentence.states, environment);
+      reference::step(decoder, before, slice(request.positions), own,
+                      sentence.encoded, sentence.states, environment);
   if (failed(step)) {
     error = std::move(environment.error);
     return false;

@@ -84,8 +84,8 @@ struct Step {
 };
 
 /// Runs one step of a decoder. `tokens` is what was emitted before; it,
-/// `positions` and `sentences` are one i32 per row, or `tokens` features. The histories of the environment, if there are any, have been
-/// reordered.
+/// `positions` and `sentences` are one i32 per row, or `tokens` features. The
+/// histories of the environment, if there are any, have been reordered.
 FailureOr<Step> step(DecoderOp decoder, const Tensor &tokens,
                      const Tensor &positions, const Tensor &sentences,
                      const Encoded &encoded, ArrayRef<Tensor> states,

@@ -103,10 +103,10 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
   info.vocabulary_count = description.vocabularies.size();
   info.source_vocabulary =
       model->hasEncoder() ? description.inputs[0].vocabulary : -1;
-  info.target_vocabulary = model->emits(Target::Kind::Tokens)
-                               ? description.target.vocabulary
-                               : -1;
+  info.target_vocabulary =
+      model->emits(Target::Kind::Tokens) ? description.target.vocabulary : -1;
   info.target = static_cast<attn_target>(description.target.kind);
+  info.frame_size = static_cast<size_t>(description.target.width());
   info.alignment_heads = description.alignment
                              ? static_cast<size_t>(description.alignment->heads)
                              : 0;
@@ -461,8 +461,37 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
   if (given.on_token && !given.forced && given.beam != 1)
     return fail("a beam of 1 with on_token", std::to_string(given.beam));
 
+  if (!(given.stop_threshold >= 0 && given.stop_threshold <= 1))
+    return fail("a stop_threshold of 0 to 1",
+                formatNumber(given.stop_threshold));
+  if (given.stall < 0)
+    return fail("a stall of at least 0", std::to_string(given.stall));
+
   const Description &description = model.description();
   int64_t heads = description.alignment ? description.alignment->heads : 0;
+  if (given.stall && !heads)
+    return fail("a model with an alignment to stall",
+                quote(description.model) + ", which has none");
+  if (model.emits(Target::Kind::Features)) {
+    const std::pair<const char *, bool> unused[] = {
+        {"a beam", given.beam > 1},
+        {"sampling", given.sampling},
+        {"alternatives", given.alternatives},
+        {"on_token", given.on_token},
+        {"an ensemble", given.ensemble_size > 0},
+        {"a normalization", given.normalization != ATTN_NORMALIZE_NONE},
+        {"a coverage", given.coverage > 0},
+        {"prefixes", given.prefixes},
+        {"banned sequences", given.banned && given.banned->count},
+        {"no_repeat_ngram", given.no_repeat_ngram},
+        {"a repetition_penalty", given.repetition_penalty != 1},
+        {"end_at_maximum", given.end_at_maximum}};
+    for (auto [name, isGiven] : unused)
+      if (isGiven)
+        return fail("decoding without " + std::string(name) +
+                        ", because a model that emits features is not searched",
+                    "it for " + quote(description.model));
+  }
   if ((given.want_alignment || given.coverage > 0 || given.replace_unknown) &&
       !heads)
     return fail("a model with an alignment",
@@ -509,6 +538,8 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
   search.wantAlignment = given.want_alignment;
   search.alignmentHead = given.alignment_head;
   search.wantAttended = given.replace_unknown;
+  search.stopThreshold = given.stop_threshold;
+  search.stallLimit = given.stall;
   options.maxLengthFactor = given.max_length_factor;
   options.maxLengthOffset = given.max_length_offset;
   options.batchSize = given.batch_size;
@@ -527,17 +558,19 @@ struct Request {
 static bool readRequest(const Model &model, const attn_sentences *sentences,
                         const attn_decode_options *options, Request &request,
                         std::string &message) {
+  Input frames; // What a model emits is given like an input.
   auto copySentences = [&](attn_sentences &to, const attn_sentences *from,
-                           const char *what) {
+                           const char *what, bool areFrames = false) {
     return !from ||
            (copyOptions(&to, sizeof(to), from, "attn_sentences", message) &&
-            checkSentences(to, what, /*input=*/nullptr, message));
+            checkSentences(to, what, areFrames ? &frames : nullptr, message));
   };
   attn_decode_options &given = request.given;
   return (!options || copyOptions(&given, sizeof(given), options,
                                   "attn_decode_options", message)) &&
          (!sentences || request.sources.read(model, sentences, message)) &&
-         copySentences(request.targets, given.forced, "forced targets") &&
+         copySentences(request.targets, given.forced, "forced targets",
+                       model.emits(Target::Kind::Features)) &&
          copySentences(request.prefixes, given.prefixes, "prefixes") &&
          copySentences(request.banned, given.banned, "banned sequences");
 }
@@ -616,14 +649,14 @@ struct TokenTexts {
   attn_sentences sources;   ///< Of the input whose words are shown.
   const Vocabulary *source; ///< May be null: then nobody asks for words.
   const Vocabulary &target;
-  bool ofPositions;
+  bool ofPositions, ofFrames;
 
   const char *vocabularyText(int32_t token) const {
     return target.tokens()[static_cast<size_t>(token)].c_str();
   }
   /// The word of a source that stands for an unknown token or at a position, as
-  /// it was given: in the vocabulary it may be unknown. The number of a position
-  /// without one. Null for other tokens.
+  /// it was given: in the vocabulary it may be unknown. The number of a
+  /// position without one. Null for other tokens.
   const char *replacement(size_t sentence, int32_t token, int32_t attended,
                           Number &number) const {
     if (!ofPositions && (attended < 0 || token != target.marks().unknown))
@@ -733,8 +766,7 @@ CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
           shownInput(model, options.search.wantAttended)) {
     // The caller's, or the vocabulary's where he gives ids.
     size_t longest = sizes.wordBytes;
-    longest =
-        std::max(longest, model.inputVocabulary(*shown)->longestToken());
+    longest = std::max(longest, model.inputVocabulary(*shown)->longestToken());
     word.takeBytes(longest + 1);
   }
   hypothesis.take<const char *>(plan.emitted);
@@ -791,15 +823,20 @@ static void fillResult(const DecodeResult &found, size_t sentence,
   for (size_t i = 0; i < found.hypotheses.size(); ++i) {
     const Hypothesis &data = found.hypotheses[i];
     // An empty sentence has a finished hypothesis without any token.
-    size_t emitted = data.tokens.size();
-    size_t length = emitted - (data.finished && emitted ? 1 : 0);
+    bool ofFrames = texts.ofFrames;
+    size_t emitted = ofFrames ? data.stops.size() : data.tokens.size();
+    size_t length = emitted - (!ofFrames && data.finished && emitted ? 1 : 0);
     attn_hypothesis &view = result.hypotheses[i];
     view.struct_size = sizeof(view);
     view.length = length;
-    view.ids = data.tokens.data();
-    view.tokens = fillTokens(data, length, sentence, texts, memory);
+    view.ids = ofFrames ? nullptr : data.tokens.data();
+    view.tokens =
+        ofFrames ? nullptr : fillTokens(data, length, sentence, texts, memory);
     view.emitted = emitted;
-    view.word_logprobs = data.wordLogprobs.data();
+    view.word_logprobs = ofFrames ? nullptr : data.wordLogprobs.data();
+    view.frames = ofFrames ? data.frames.data() : nullptr;
+    view.stop_probabilities = ofFrames ? data.stops.data() : nullptr;
+    view.stalled = data.stalled;
     view.logprob = data.logprob;
     view.score = data.score;
     view.finished = data.finished;
@@ -846,9 +883,17 @@ readSources(const Model &model, const Request &request, Arena &memory) {
     if (!request.sources.read(model, i, memory, source, message))
       sentence.failure = {ATTN_ERROR_INPUT, message};
     sentence.source = source;
-    if (request.given.forced &&
-        !readTarget(request.targets, i, description,
-                    sentence.forced.emplace(&memory), message))
+    if (request.given.forced && model.emits(Target::Kind::Features)) {
+      sentence.forced.emplace(&memory);
+      sentence.forcedFrames.length = request.targets.lengths[i];
+      if (sentence.forcedFrames.length)
+        sentence.forcedFrames.features = request.targets.features[i];
+      if (sentence.forcedFrames.length && !sentence.forcedFrames.features)
+        sentence.failure = {ATTN_ERROR_INPUT,
+                            "forced target: expected features, but got null"};
+    } else if (request.given.forced &&
+               !readTarget(request.targets, i, description,
+                           sentence.forced.emplace(&memory), message))
       sentence.failure = {ATTN_ERROR_INPUT, "forced target: " + message};
     if (request.given.prefixes &&
         !readTarget(request.prefixes, i, description, sentence.prefix, message))
@@ -938,7 +983,8 @@ static attn_results *decode(const attn_model *model,
     TokenTexts texts{request.sources[shown.value_or(0)],
                      shown ? model->model->inputVocabulary(*shown) : nullptr,
                      model->model->description().targetVocabulary(),
-                     model->model->emits(Target::Kind::Positions)};
+                     model->model->emits(Target::Kind::Positions),
+                     model->model->emits(Target::Kind::Features)};
     CallerListener listener(request.given, texts, count, memory);
     DecodeOptions search(&memory);
     search.interrupt = &interrupt;

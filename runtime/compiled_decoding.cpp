@@ -95,8 +95,8 @@ void CompiledPrograms::resolve(const Description &description) {
                         find(BufferRole::InitialState, arrays[i].index)});
   slotArray = find(BufferRole::Slot, 0);
   stopArray = find(BufferRole::Stop, 0);
-  predictionArray = *find(
-      stopArray ? BufferRole::NextFrame : BufferRole::Logits, 0);
+  predictionArray =
+      *find(stopArray ? BufferRole::NextFrame : BufferRole::Logits, 0);
   sentenceArray = find(BufferRole::Sentence, 0);
   if (alignment)
     weightsArray = find(BufferRole::Weights, 0);

@@ -53,6 +53,13 @@ size_t bufferTypeSize(std::string_view type) {
   return type == "i8" || type == "i1" ? 1 : 0;
 }
 
+int64_t Target::width() const {
+  int64_t width = kind == Kind::Features ? 1 : 0;
+  for (int64_t size : shape)
+    width *= size;
+  return width;
+}
+
 bool Description::positionsEnd() const {
   return emits(Target::Kind::Positions) &&
          std::any_of(inputs.begin(), inputs.end(), [&](const Input &input) {

@@ -73,6 +73,9 @@ struct Target {
   Kind kind = Kind::Tokens;
   int32_t axis = 0;             ///< Of positions.
   std::vector<int64_t> shape{}; ///< Of features.
+
+  /// The numbers of a vector of features, 0 where it emits none.
+  int64_t width() const;
 };
 
 /// The read whose weights are reported.

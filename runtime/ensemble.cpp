@@ -68,8 +68,7 @@ bool checkMember(const Model &model, const attn_member &member,
             quote(model.description().model) + ", but got " + quote(info.name);
     return false;
   }
-  if (!model.emits(Target::Kind::Tokens) ||
-      info.target != ATTN_TARGET_TOKENS) {
+  if (!model.emits(Target::Kind::Tokens) || info.target != ATTN_TARGET_TOKENS) {
     error = "expected models that emit tokens in an ensemble, but got others";
     return false;
   }
@@ -183,7 +182,7 @@ bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
     return false;
   size_t rows = static_cast<size_t>(request.rows);
   attn_step_request asked = {sizeof(asked), rows, request.parents,
-                             started ? request.tokens : nullptr};
+                             started ? request.tokens : nullptr, nullptr};
   started = true;
   double total = 1;
   for (size_t i = 0; i < members.size(); ++i) {

@@ -62,15 +62,15 @@ struct Speaker {
   }
 
   int64_t limit() const {
-    return sentence->forced ? sentence->forcedFrameCount
-                            : sentence->maxLength;
+    return sentence->forced ? sentence->forcedFrameCount : sentence->maxLength;
   }
   int64_t emitted() const { return static_cast<int64_t>(stops.size()); }
   bool lives() const {
     return !finished && !stalled && error.empty() && emitted() < limit();
   }
 
-  void take(const StepResult &step, int64_t row, const SearchOptions &options);
+  void take(const StepResult &step, int64_t row, const SearchOptions &options,
+            const SearchTarget &target);
   void finish(const SearchOptions &options, const SearchTarget &target,
               SearchResult &result) const;
 
@@ -94,7 +94,7 @@ double probability(double logit) {
 }
 
 void Speaker::take(const StepResult &step, int64_t row,
-                   const SearchOptions &options) {
+                   const SearchOptions &options, const SearchTarget &target) {
   const float *frame = step.frames + row * step.columns;
   bool finite = !std::isnan(step.stop[row]);
   for (int64_t i = 0; i < step.columns; ++i)
@@ -125,12 +125,15 @@ void Speaker::take(const StepResult &step, int64_t row,
     still = largest == place ? still + 1 : 0;
     place = largest;
   }
-  if (sentence->forced)
-    return;
-  finished = stops.back() > options.stopThreshold &&
-             emitted() >= options.constraints.minLength;
-  stalled =
-      !finished && options.stallLimit > 0 && still >= options.stallLimit;
+  if (!sentence->forced) {
+    finished = stops.back() > options.stopThreshold &&
+               emitted() >= options.constraints.minLength;
+    stalled =
+        !finished && options.stallLimit > 0 && still >= options.stallLimit;
+  }
+  if (lives() && target.limit && emitted() >= target.limit->length)
+    error = "expected hypotheses of " + target.limit->describe("frames") +
+            ", but got a longer one";
 }
 
 void Speaker::finish(const SearchOptions &options, const SearchTarget &target,
@@ -256,9 +259,9 @@ SearchOutcome generateFrames(Backend &backend, const SearchTarget &target,
   for (const SearchSentence *sentence : sentences)
     steps = std::max(steps, sentence->forced ? sentence->forcedFrameCount
                                              : sentence->maxLength);
-  DecodingPtr decoding = backend.encode(
-      batch.sources, static_cast<int64_t>(sentences.size()), steps, memory,
-      error);
+  DecodingPtr decoding =
+      backend.encode(batch.sources, static_cast<int64_t>(sentences.size()),
+                     steps, memory, error);
   if (!decoding)
     return SearchOutcome::Failed;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -266,10 +269,9 @@ SearchOutcome generateFrames(Backend &backend, const SearchTarget &target,
         *sentences[i], decoding->memoryLength(static_cast<int64_t>(i)),
         resource);
     if (bounded)
-      speaker.reserve(Sizes(options, target.frameSize, speaker.positions,
-                            target.heads),
-                      static_cast<size_t>(speaker.limit()),
-                      options.stallLimit > 0);
+      speaker.reserve(
+          Sizes(options, target.frameSize, speaker.positions, target.heads),
+          static_cast<size_t>(speaker.limit()), options.stallLimit > 0);
   }
   StepRequest request;
   for (bool first = true; fillRequest(batch, frameSize, first, request);
@@ -280,8 +282,8 @@ SearchOutcome generateFrames(Backend &backend, const SearchTarget &target,
     if (!decoding->step(request, step, error))
       return SearchOutcome::Failed;
     for (int64_t row = 0; row < request.rows; ++row)
-      batch.speakers[static_cast<size_t>(batch.owners[row])].take(step, row,
-                                                                  options);
+      batch.speakers[static_cast<size_t>(batch.owners[row])].take(
+          step, row, options, target);
   }
   for (size_t i = 0; i < sentences.size(); ++i)
     batch.speakers[i].finish(options, target, results[i]);

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `search` is for tokens: a model that emits vectors of features ("frames")
-// has one hypothesis for each sentence, which grows until the model stops it.
+// What `search` is for tokens: a model that emits vectors of features
+// ("frames") has one hypothesis for each sentence, which grows until the model
+// stops it.
 //
 //===----------------------------------------------------------------------===//
 

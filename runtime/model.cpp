@@ -24,12 +24,6 @@ std::unique_ptr<Model> Model::create(Description description,
     failure = {ATTN_ERROR_MODEL, "description: " + error};
     return nullptr;
   }
-  if (description.emits(Target::Kind::Features)) {
-    failure = {ATTN_ERROR_UNSUPPORTED,
-               "expected a model that emits tokens or positions, but got " +
-                   quote(description.model)};
-    return nullptr;
-  }
   std::unique_ptr<Model> model(new Model);
   model->about = std::make_shared<const Description>(std::move(description));
   model->backend = std::move(backend);
@@ -114,6 +108,7 @@ SearchTarget Model::searchTarget() const {
     target.start = about->target.start;
     target.end = vocabulary.marks().end;
   }
+  target.frameSize = about->target.width();
   return target;
 }
 
@@ -192,6 +187,13 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
       target.end = static_cast<int32_t>(target.vocabularySize) - 1;
     prepared.target = target;
   }
+  if (sentence.forced && target.frameSize > 0) {
+    prepared.forced.emplace();
+    prepared.forcedFrames = sentence.forcedFrames.features;
+    prepared.forcedFrameCount =
+        static_cast<int64_t>(sentence.forcedFrames.length);
+    return true;
+  }
   if (sentence.forced)
     return prepareForced(std::move(*sentence.forced), target, prepared,
                          error) ||
@@ -231,13 +233,13 @@ bool Model::prepareForced(TokenIds forced, const SearchTarget &target,
     return false;
   auto place = std::find(forced.begin(), forced.end(), end);
   if (place != forced.end()) {
-    error = "expected a forced target without its end token, but got " +
-            (emits(Target::Kind::Tokens)
-                 ? quote(about->targetVocabulary()
-                             .tokens()[static_cast<size_t>(end)])
-                 : std::to_string(end)) +
-            " as token " +
-            std::to_string(place - forced.begin() + 1);
+    error =
+        "expected a forced target without its end token, but got " +
+        (emits(Target::Kind::Tokens)
+             ? quote(
+                   about->targetVocabulary().tokens()[static_cast<size_t>(end)])
+             : std::to_string(end)) +
+        " as token " + std::to_string(place - forced.begin() + 1);
     return false;
   }
   prepared.forced.emplace(std::move(forced));
@@ -275,11 +277,12 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
       static_cast<int64_t>(limits.sourceLength) + (addsEnd() ? 1 : 0);
   SearchTarget target = searchTarget();
   SearchLimits search;
-  search.vocabularySize = emits(Target::Kind::Positions)
-                              ? axisLength(about->axes, about->target.axis,
-                                           source)
-                              : target.vocabularySize;
+  search.vocabularySize =
+      emits(Target::Kind::Positions)
+          ? axisLength(about->axes, about->target.axis, source)
+          : target.vocabularySize;
   search.heads = target.heads;
+  search.frameSize = target.frameSize;
   search.forced = limits.forced;
   if (about->alignment)
     search.memoryPositions =

@@ -41,6 +41,9 @@ struct SourceSentence {
   /// The caller's, until the sentence is decoded.
   SourceSpan source;
   std::optional<TokenIds> forced;
+  /// The forced target of a model that emits features, where `forced` has a
+  /// value.
+  InputSource forcedFrames{};
   TokenIds prefix;
   /// By which random numbers are drawn. Its place among the sentences, if not
   /// given.

@@ -775,8 +775,8 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
           std::max(limits.memoryPositions,
                    decoding->memoryLength(static_cast<int64_t>(i)));
       if (sentences[i]->target)
-        limits.vocabularySize = std::max(
-            limits.vocabularySize, sentences[i]->target->vocabularySize);
+        limits.vocabularySize = std::max(limits.vocabularySize,
+                                         sentences[i]->target->vocabularySize);
     }
     capacity.emplace(options, limits);
     batch.scratch.reserve(*capacity, needsWeights(options));

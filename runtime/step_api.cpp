@@ -29,6 +29,7 @@ struct Rows {
 
 struct Arrays {
   SourceSpan *sources = nullptr;   ///< [sentences]
+  size_t *choices = nullptr;       ///< [sentences]
   size_t *memoryLengths = nullptr; ///< [sentences]
   /// [rows] What the backend is asked.
   int32_t *tokens = nullptr, *parents = nullptr;
@@ -36,6 +37,7 @@ struct Arrays {
 
   void takeSources(size_t sentences, Layout &layout) {
     sources = layout.take<SourceSpan>(sentences);
+    choices = layout.take<size_t>(sentences);
     memoryLengths = layout.take<size_t>(sentences);
   }
   void takeRows(size_t rows, Layout &layout) {
@@ -118,10 +120,17 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
   const std::optional<LengthLimit> &limit = model.description().target.limit;
   if (limit && static_cast<int64_t>(steps) >= limit->length)
     return fail(limit->describe("steps"), "another");
-  if (started && !request.tokens)
-    return fail("tokens", "null");
-  if (!started && request.tokens)
-    return fail("no tokens in the first step", "some");
+  bool emitsFrames = model.emits(Target::Kind::Features);
+  const void *chosen = request.tokens, *other = request.frames;
+  if (emitsFrames)
+    std::swap(chosen, other);
+  if ((started && !chosen) || other)
+    return fail(emitsFrames ? "frames" : "tokens",
+                other ? (emitsFrames ? "tokens" : "frames") : "null");
+  if (!started && chosen)
+    return fail(emitsFrames ? "no frames in the first step"
+                            : "no tokens in the first step",
+                "some");
   if (request.rows > capacity) {
     Arrays grown = arrays;
     Layout layout(memory);
@@ -133,9 +142,6 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
     capacity = room;
   }
 
-  bool tokens = model.emits(Target::Kind::Tokens);
-  int64_t choices =
-      tokens ? model.description().targetVocabulary().size() : 0;
   const Rows &before = arrays.before, &now = arrays.now;
   size_t parentCount = started ? rows : sentences;
   for (size_t i = 0; i < request.rows; ++i) {
@@ -156,14 +162,15 @@ bool attn_decoding::prepareRows(const attn_step_request &request,
                   "row " + std::to_string(i) + " of sentence " +
                       std::to_string(sentence) + " after one of sentence " +
                       std::to_string(now.sentences[i - 1]));
-    int32_t token =
-        started ? request.tokens[i] : model.description().target.start;
-    if (!tokens)
-      choices = model.targetPositions(arrays.sources[sentence]);
-    if (started && (token < 0 || token >= choices))
-      return fail(ofRow(tokens ? "a token" : "a position") + " of 0 to " +
-                      std::to_string(choices - 1),
-                  std::to_string(token));
+    int32_t token = started && !emitsFrames ? request.tokens[i]
+                                            : model.description().target.start;
+    size_t choices = arrays.choices[sentence];
+    if (started && !emitsFrames &&
+        (token < 0 || static_cast<size_t>(token) >= choices))
+      return fail(
+          ofRow(model.emits(Target::Kind::Tokens) ? "a token" : "a position") +
+              " of 0 to " + std::to_string(choices - 1),
+          std::to_string(token));
     arrays.tokens[i] = token;
     arrays.parents[i] = parent;
     now.sentences[i] = sentence;
@@ -188,6 +195,7 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
   StepRequest asked;
   asked.rows = static_cast<int64_t>(request.rows);
   asked.tokens = arrays.tokens;
+  asked.frames = request.frames;
   asked.positions = arrays.now.positions;
   asked.sentences = arrays.now.sentences;
   asked.parents = arrays.parents;
@@ -204,9 +212,14 @@ const attn_step_result *attn_decoding::step(const attn_step_request &request,
   rows = request.rows;
   result.struct_size = sizeof(result);
   result.rows = rows;
-  result.vocabulary_size = static_cast<size_t>(
-      answer.columns ? answer.columns
-                     : model.description().targetVocabulary().size());
+  result.vocabulary_size = 0;
+  if (answer.logits)
+    result.vocabulary_size = static_cast<size_t>(
+        answer.columns ? answer.columns
+                       : model.description().targetVocabulary().size());
+  result.choices = arrays.choices;
+  result.frames = answer.frames;
+  result.stop = answer.stop;
   result.logits = answer.logits;
   result.sentences = arrays.now.sentences;
   result.memory_positions = static_cast<size_t>(answer.memoryPositions);
@@ -312,6 +325,11 @@ static attn_decoding *encodeSentences(const Model &model,
                              decoding->memory, message);
   if (!decoding->decoding)
     return fail(ATTN_ERROR_INPUT, message);
+  for (size_t i = 0; i < count; ++i)
+    arrays.choices[i] = static_cast<size_t>(
+        model.emits(Target::Kind::Positions)
+            ? model.targetPositions(arrays.sources[i])
+            : model.description().targetVocabulary().size());
   for (size_t i = 0; i < count; ++i)
     arrays.memoryLengths[i] = static_cast<size_t>(
         decoding->decoding->memoryLength(static_cast<int64_t>(i)));

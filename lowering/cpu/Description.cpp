@@ -166,8 +166,7 @@ json::Object attn::describeModel(ModelOp model, const VocabularyTokens &tokens,
     target["start"] = -1;
   } else if (std::optional<uint64_t> axis = decoder.getTargetAxis()) {
     target["kind"] = "positions";
-    target["axis"] =
-        axes.getNumber(encoder.getEncoded().getLengths()[*axis]);
+    target["axis"] = axes.getNumber(encoder.getEncoded().getLengths()[*axis]);
   } else {
     target["kind"] = "features";
     target["shape"] = toArray(getFeatures(decoder.getToken().getType()));

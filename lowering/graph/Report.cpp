@@ -283,7 +283,7 @@ static std::string getNeeds(Value value, DecoderOp decoder) {
         if (state == argument)
           names.push_back("state " + cast<StringAttr>(name).str());
       if (argument == decoder.getToken())
-        names.push_back(decoder.getVocabulary()  ? "the token before"
+        names.push_back(decoder.getVocabulary()   ? "the token before"
                         : decoder.getTargetAxis() ? "the position before"
                                                   : "the features before");
       continue;

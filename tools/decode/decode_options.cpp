@@ -137,6 +137,15 @@ static void addSearchOptions(OptionParser &parser, DecodeSettings &settings) {
                  "the last token that the maximum length permits is\nthe end "
                  "token",
                  settings.endAtMaximum);
+  addPositive(parser, "stop-threshold", "P",
+              "features: end where the probability of that is\ngreater "
+              "(default 0.5)",
+              "a number greater than 0 and at most 1", 1, nullptr,
+              options.stop_threshold);
+  parser.addInteger("stall", "N",
+                    "features: end where the largest weight has stood\nstill "
+                    "for N frames",
+                    1, options.stall);
   addChoice(parser, "stop",
             "end when K are finished that none can beat; when\nP * K are "
             "finished; when the best is, and N are; or\nwhen K are that the "
@@ -258,6 +267,10 @@ static void addFileOptions(OptionParser &parser, DecodeSettings &settings) {
                  "join tokens of the output without spaces (and split\nthose "
                  "of --force, --prefix and --ban into characters)",
                  settings.outputCharacters);
+  parser.addText("frames", "DIR",
+                 "write the features of each line to DIR/LINE.npy, lines\n"
+                 "counted from 1",
+                 settings.framesPath);
   parser.addFlag("words",
                  "print the source's words at the positions that a\nmodel "
                  "emits, and not the positions",

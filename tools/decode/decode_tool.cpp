@@ -12,6 +12,7 @@
 #include "tools/decode/diagnose_model.h"
 #include "tools/decode/diagnose_report.h"
 #include "tools/decode/dump.h"
+#include "tools/decode/frame_output.h"
 #include "tools/decode/line_reader.h"
 #include "tools/decode/output_file.h"
 #include "tools/decode/progress.h"
@@ -73,9 +74,20 @@ public:
     }
     for (size_t i = 0; i < info.input_count; ++i)
       reader.inputs.push_back(api.input(model, i));
+    // Forced features are read like an input.
+    frameInput.struct_size = sizeof(frameInput);
+    frameInput.name = "target";
+    frameInput.vocabulary = -1;
+    frameInput.rank = 1;
+    frameShape = static_cast<int64_t>(info.frame_size);
+    frameInput.shape = &frameShape;
+    frameInput.width = info.frame_size;
+    frameReader.inputs = {&frameInput};
+    frameReader.mostPositions = SIZE_MAX;
     reader.characters = settings.characters;
     reader.mostPositions = settings.maxSourceLength;
-    if (!info.has_encoder && companion == Companion::None) {
+    if (!info.has_encoder && companion == Companion::None &&
+        info.target != ATTN_TARGET_FEATURES) {
       continuesLines = true;
       companion = Companion::Prefix;
     }
@@ -118,6 +130,9 @@ private:
   /// is the line's.
   const std::vector<std::string> *findCompanion(SourceLine &line,
                                                 const Line *companion) const;
+  /// Reads the forced features of a line, whose error it is if they are wrong.
+  void readFrames(const std::vector<std::string> &words, SourceLine &line,
+                  SourceInput &frames) const;
   bool decodeLines(std::vector<SourceLine> &lines,
                    std::span<const Line> companions);
   bool readBans();
@@ -156,6 +171,9 @@ private:
   Companion companion;
   bool continuesLines = false; ///< Prefixes are the lines themselves.
   SourceReader reader;
+  int64_t frameShape = 0;
+  attn_input frameInput = {};
+  SourceReader frameReader; ///< Of forced features.
   Progress progress;
   std::vector<Line> banLines;
   Sentences bans;
@@ -178,8 +196,7 @@ int Runner::printToken(void *runner, const attn_token *token) {
   const Runner &self = *static_cast<Runner *>(runner);
   if (token->is_end)
     return 0;
-  std::string text =
-      self.isNumber() ? std::to_string(token->id) : token->text;
+  std::string text = self.isNumber() ? std::to_string(token->id) : token->text;
   if (token->position && (self.isNumber() || !self.settings.outputCharacters))
     putchar(' ');
   fputs(text.c_str(), stdout);
@@ -224,6 +241,14 @@ bool Runner::readBans() {
 }
 
 bool Runner::prepare() {
+  if (info.target == ATTN_TARGET_FEATURES &&
+      (settings.diagnose || settings.summary || !settings.dumpPath.empty()))
+    return fail("expected a model that emits tokens or positions with "
+                "--diagnose, --summary and --dump, but got " +
+                quote(info.name));
+  if (info.target != ATTN_TARGET_FEATURES && !settings.framesPath.empty())
+    return fail("expected a model that emits features with --frames, but got " +
+                quote(info.name));
   Sources none(reader.inputs);
   std::string problem;
   if (!readBans() || !decode(none.view(), nullptr, nullptr))
@@ -330,19 +355,38 @@ const std::vector<std::string> *Runner::findCompanion(SourceLine &line,
   return &given->tokens;
 }
 
+void Runner::readFrames(const std::vector<std::string> &words, SourceLine &line,
+                        SourceInput &frames) const {
+  if (!line.error.empty())
+    return;
+  std::string path;
+  for (const std::string &word : words)
+    path += (path.empty() ? "" : " ") + word;
+  SourceLine read = frameReader.read(path);
+  frames = std::move(read.inputs[0]);
+  if (!read.error.empty())
+    line.error = "forced target: " + read.error;
+}
+
 bool Runner::decodeLines(std::vector<SourceLine> &lines,
                          std::span<const Line> companions) {
   // What is wrong already takes its place with an empty sentence.
   static const std::vector<std::string> empty;
   Sources sources(reader.inputs);
   Sentences others;
+  std::vector<SourceInput> frames(lines.size());
   std::vector<uint64_t> numbers;
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::vector<std::string> *other =
         findCompanion(lines[i], companions.empty() ? nullptr : &companions[i]);
+    bool ofFrames = other && info.target == ATTN_TARGET_FEATURES;
+    if (ofFrames)
+      readFrames(*other, lines[i], frames[i]);
     bool good = lines[i].error.empty();
     sources.add(good ? &lines[i] : nullptr);
-    if (other)
+    if (ofFrames)
+      others.addFeatures(frames[i]);
+    else if (other)
       others.add(good ? *other : empty);
     numbers.push_back(lineNumber + i);
   }
@@ -462,14 +506,31 @@ void Runner::print(const SourceLine &line, const attn_results *results,
     totals.logprob += hypotheses[0]->logprob;
   }
 
+  // An empty sentence has no features and no file.
+  std::string file, whatIsWrong;
+  bool ofFrames = info.target == ATTN_TARGET_FEATURES;
+  if (ofFrames && !settings.framesPath.empty() && !hypotheses.empty() &&
+      hypotheses[0]->emitted) {
+    file = writeFrames(settings.framesPath, lineNumber, *hypotheses[0],
+                       info.frame_size, whatIsWrong);
+    if (file.empty()) {
+      ++sentenceErrors;
+      fail("line " + std::to_string(lineNumber) + ": --frames: " + whatIsWrong);
+    }
+  }
+
   if (settings.json) {
     std::string text = "{\"hypotheses\": [";
     for (const attn_hypothesis *hypothesis : hypotheses) {
       if (text.back() != '[')
         text += ", ";
-      appendJson(text, *hypothesis, joinTokens(*hypothesis),
-                 info.target == ATTN_TARGET_POSITIONS,
-                 options.alignment_head == ATTN_HEADS_ALL);
+      if (ofFrames)
+        appendFramesJson(text, *hypothesis, file,
+                         options.alignment_head == ATTN_HEADS_ALL);
+      else
+        appendJson(text, *hypothesis, joinTokens(*hypothesis),
+                   info.target == ATTN_TARGET_POSITIONS,
+                   options.alignment_head == ATTN_HEADS_ALL);
     }
     text += "]";
     if (!problem.empty()) {
@@ -485,7 +546,9 @@ void Runner::print(const SourceLine &line, const attn_results *results,
   for (size_t rank = 0; rank < hypotheses.size(); ++rank) {
     const attn_hypothesis *hypothesis = hypotheses[rank];
     std::string text;
-    if (companion == Companion::Forced)
+    if (ofFrames)
+      text = describeFrames(*hypothesis, file);
+    else if (companion == Companion::Forced)
       for (size_t i = 0; i < hypothesis->emitted; ++i)
         text += (i ? " " : "") + formatFixed(hypothesis->word_logprobs[i]);
     else if (!settings.stream)
@@ -514,7 +577,10 @@ void Runner::nameGrid(const SourceLine &line, const attn_hypothesis &hypothesis,
                ? ""
                : vocabulary->tokens[vocabulary->end];
   };
-  rows.assign(hypothesis.tokens, hypothesis.tokens + hypothesis.length);
+  rows.clear();
+  for (size_t i = 0; i < hypothesis.length; ++i)
+    rows.push_back(hypothesis.tokens ? hypothesis.tokens[i]
+                                     : std::to_string(i));
   if (hypothesis.emitted > hypothesis.length)
     rows.push_back(endToken(info.target == ATTN_TARGET_TOKENS
                                 ? info.target_vocabulary

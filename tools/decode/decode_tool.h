@@ -38,6 +38,7 @@ struct DecodeSettings {
   bool characters = false;
   bool outputCharacters = false;
   bool words = false;
+  std::string framesPath;
   bool quiet = false;
   /// An option of sampling that was given, or empty.
   std::string samplingOption;

@@ -52,7 +52,7 @@ bool say(const attn_api &api, const attn_model *model,
   const int32_t first = 0;
   for (size_t t = 0; t < tokens.size(); ++t) {
     attn_step_request request = {sizeof(request), 1, t ? nullptr : &first,
-                                 t ? &tokens[t - 1] : nullptr};
+                                 t ? &tokens[t - 1] : nullptr, nullptr};
     const attn_step_result *step = api.step(decoding.get(), &request, &error);
     if (!step)
       return fail();

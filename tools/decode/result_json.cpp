@@ -52,6 +52,32 @@ static void appendNumbers(std::string &json, const T *values, size_t count) {
   json += ']';
 }
 
+void appendAlignmentJson(std::string &json, const attn_hypothesis &hypothesis,
+                         bool byHead) {
+  json += '[';
+  if (hypothesis.alignment) {
+    const float *weights = hypothesis.alignment;
+    for (size_t row = 0; row < hypothesis.emitted; ++row) {
+      if (row)
+        json += ", ";
+      if (!byHead) {
+        appendNumbers(json, weights, hypothesis.memory_positions);
+        weights += hypothesis.memory_positions;
+        continue;
+      }
+      json += '[';
+      for (size_t at = 0; at < hypothesis.memory_positions; ++at) {
+        if (at)
+          json += ", ";
+        appendNumbers(json, weights, hypothesis.heads);
+        weights += hypothesis.heads;
+      }
+      json += ']';
+    }
+  }
+  json += ']';
+}
+
 void appendJson(std::string &json, const attn_hypothesis &hypothesis,
                 std::string_view text, bool hasPositions, bool byHead) {
   json += "{\"text\": ";
@@ -73,33 +99,18 @@ void appendJson(std::string &json, const attn_hypothesis &hypothesis,
   appendNumber(json, hypothesis.logprob);
   json += ", \"word_logprobs\": ";
   appendNumbers(json, hypothesis.word_logprobs, hypothesis.emitted);
-  json += ", \"alignment\": [";
-  if (hypothesis.alignment) {
-    const float *weights = hypothesis.alignment;
-    for (size_t row = 0; row < hypothesis.emitted; ++row) {
-      if (row)
-        json += ", ";
-      if (!byHead) {
-        appendNumbers(json, weights, hypothesis.memory_positions);
-        weights += hypothesis.memory_positions;
-        continue;
-      }
-      json += '[';
-      for (size_t at = 0; at < hypothesis.memory_positions; ++at) {
-        if (at)
-          json += ", ";
-        appendNumbers(json, weights, hypothesis.heads);
-        weights += hypothesis.heads;
-      }
-      json += ']';
-    }
-  }
-  json += "], \"finished\": ";
+  json += ", \"alignment\": ";
+  appendAlignmentJson(json, hypothesis, byHead);
+  json += ", \"finished\": ";
   json += hypothesis.finished ? "true}" : "false}";
 }
 
 void appendJsonNumber(std::string &json, double value) {
   appendNumber(json, value);
+}
+
+void appendJsonNumbers(std::string &json, const double *values, size_t count) {
+  appendNumbers(json, values, count);
 }
 
 std::string formatFixed(double value) {

@@ -28,6 +28,13 @@ void appendJson(std::string &json, const attn_hypothesis &hypothesis,
 /// Appends a number that reads back as it is, or null where it is not finite.
 void appendJsonNumber(std::string &json, double value);
 
+/// Appends an array of such numbers.
+void appendJsonNumbers(std::string &json, const double *values, size_t count);
+
+/// Appends the alignment of a hypothesis, an array of rows; see appendJson.
+void appendAlignmentJson(std::string &json, const attn_hypothesis &hypothesis,
+                         bool byHead);
+
 /// With six decimals.
 std::string formatFixed(double value);
 

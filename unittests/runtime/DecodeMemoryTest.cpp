@@ -306,7 +306,7 @@ TEST_F(DecodeMemory, CallsOfAllKindsAtOnce) {
       int32_t token = 3;
       for (int t = 0; t < 5; ++t) {
         attn_step_request request = {sizeof(request), 1, nullptr,
-                                     t ? &token : nullptr};
+                                     t ? &token : nullptr, nullptr};
         EXPECT_TRUE(api->step(decoding, &request, nullptr));
       }
       api->free_decoding(decoding);

@@ -387,7 +387,7 @@ TEST_F(CompiledEnsemble, ForcedTargetsAreSteps) {
   const int32_t ids[] = {4, 3, 6, 1};
   for (size_t t = 0; t < 4; ++t) {
     attn_step_request request = {sizeof(request), 1, nullptr,
-                                 t ? ids + t - 1 : nullptr};
+                                 t ? ids + t - 1 : nullptr, nullptr};
     double means[7] = {}, sum = 0;
     for (int m : {0, 1}) {
       const attn_step_result *step = api->step(decodings[m], &request, &error);

@@ -345,7 +345,7 @@ TEST_F(Inputs, StepInABuffer) {
   auto logits = [&](const attn_encode_options &how) {
     attn_decoding *decoding = api.encode(model, some.view(), &how, &error);
     EXPECT_TRUE(decoding) << error.message;
-    attn_step_request request = {sizeof(request), some.size(), nullptr,
+    attn_step_request request = {sizeof(request), some.size(), nullptr, nullptr,
                                  nullptr};
     const attn_step_result *result =
         decoding ? api.step(decoding, &request, &error) : nullptr;

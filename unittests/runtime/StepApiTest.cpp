@@ -28,10 +28,10 @@ protected:
   const attn_step_result *step(const Decoding &decoding,
                                const std::vector<int32_t> &parents,
                                const std::vector<int32_t> &tokens) {
-    attn_step_request request = {sizeof(request),
-                                 std::max(parents.size(), tokens.size()),
-                                 parents.empty() ? nullptr : parents.data(),
-                                 tokens.empty() ? nullptr : tokens.data()};
+    attn_step_request request = {
+        sizeof(request), std::max(parents.size(), tokens.size()),
+        parents.empty() ? nullptr : parents.data(),
+        tokens.empty() ? nullptr : tokens.data(), nullptr};
     return api->step(decoding.get(), &request, &error);
   }
   void expectFailure(const Decoding &decoding,
@@ -61,7 +61,7 @@ Path follow(const attn_api *api, attn_decoding *decoding,
   int32_t token = 0;
   for (size_t t = 0; t < wanted.emitted; ++t) {
     attn_step_request request = {sizeof(request), 1, nullptr,
-                                 t ? &token : nullptr};
+                                 t ? &token : nullptr, nullptr};
     const attn_step_result *result = api->step(decoding, &request, nullptr);
     if (!result)
       return path;
@@ -111,7 +111,7 @@ std::vector<float> logitsOfForks(const attn_api *api, attn_decoding *decoding) {
   for (size_t t = 0; t < parents.size(); ++t) {
     attn_step_request request = {sizeof(request), parents[t].size(),
                                  parents[t].data(),
-                                 t ? tokens[t].data() : nullptr};
+                                 t ? tokens[t].data() : nullptr, nullptr};
     attn_error error = ATTN_ERROR_INIT;
     const attn_step_result *result = api->step(decoding, &request, &error);
     if (!result) {

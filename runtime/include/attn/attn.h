@@ -179,7 +179,11 @@ typedef enum attn_target {
    * source's tokens and the source carries an end token, that token's position
    * ends a hypothesis; else only the maximum length does. */
   ATTN_TARGET_POSITIONS = 1,
-  ATTN_TARGET_FEATURES = 2 /**< Vectors of numbers. */
+  /** Vectors of features ("frames"), such as those of a spectrogram. There is
+   * no search: a sentence has one hypothesis, and only the minimum and the
+   * maximum length, `forced`, `stop_threshold`, `stall` and what concerns
+   * alignments may be asked for. */
+  ATTN_TARGET_FEATURES = 2
 } attn_target;
 
 /** What is known about a model. */
@@ -212,6 +216,8 @@ typedef struct attn_model_info {
   int32_t aligned_input;
   /** What the model emits. */
   attn_target target;
+  /** Numbers of each vector of features that it emits, 0 if it emits none. */
+  size_t frame_size;
 } attn_model_info;
 
 /** One input of a model's encoder: tokens, or features. */
@@ -397,10 +403,11 @@ typedef struct attn_decode_options {
   /** Whether to keep alignments (0 or 1). An error where the model has none.
    * Default 0. */
   int want_alignment ATTN_DEFAULT(0);
-  /** Forced decoding: a target for each sentence, without its end token. The
-   * result is that target and what the model says about it; beam, nbest,
-   * sampling, bans and the length limits are not used. Null (the default):
-   * search. */
+  /** Forced decoding: a target for each sentence, without its end token; as
+   * `features` for a model that emits them (teacher forcing: the result has
+   * what is predicted after each of them). The result is that target and what
+   * the model says about it; beam, nbest, sampling, bans and the length limits
+   * are not used. Null (the default): search. */
   const attn_sentences *forced ATTN_DEFAULT(NULL);
   /** Weight b of the coverage penalty of Wu et al., at least 0: a score has
    *   + b * sum over memory positions of log(min(sum over tokens of weight, 1))
@@ -526,6 +533,15 @@ typedef struct attn_decode_options {
    * most likely can always be drawn (Hewitt et al., "Truncation sampling as
    * language model desmoothing", 2022). At least 0, less than 1; default 0. */
   double epsilon ATTN_DEFAULT(0.0);
+  /** Of a model that emits features: a frame is the last one where the
+   * probability of that is greater, and there are `min_length` frames. From 0
+   * to 1 (never). Default 0.5. */
+  double stop_threshold ATTN_DEFAULT(0.5);
+  /** Of a model that emits features: so many frames in a row whose largest
+   * weight of the alignment (averaged over heads, the first of equals) stands
+   * where that of the frame before did end the hypothesis, too. An error where
+   * the model has no alignment. 0 (the default): they do not. */
+  int64_t stall ATTN_DEFAULT(0);
 } attn_decode_options;
 
 /** What calls of `decode` will be given at most, see `memory_plan`. */
@@ -599,6 +615,8 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.ensemble = NULL;
   options.ensemble_size = 0;
   options.epsilon = 0.0;
+  options.stop_threshold = 0.5;
+  options.stall = 0;
   return options;
 }
 
@@ -633,6 +651,14 @@ typedef struct attn_hypothesis {
   const float *alignment;
   /** 1, or the model's alignment_heads with ATTN_HEADS_ALL. */
   size_t heads;
+  /** [emitted, frame_size] The features that were emitted; null for a model of
+   * tokens or positions. `ids`, `tokens` and `word_logprobs` are null for one
+   * of features, and `length` is `emitted`. */
+  const float *frames;
+  /** [emitted] The probability, after each frame, that it is the last. */
+  const double *stop_probabilities;
+  /** 1: ended because the alignment stood still. */
+  int stalled;
 } attn_hypothesis;
 
 /** What became of one sentence. */
@@ -701,6 +727,9 @@ typedef struct attn_step_request {
    * vocabulary, or the position of the row's sentence. Null in the first step,
    * where nothing has been chosen. */
   const int32_t *tokens;
+  /** [rows, frame_size] Instead, where features are emitted: those that each
+   * row continues with. */
+  const float *frames;
 } attn_step_request;
 
 /** What a step yields. Valid until the decoding's next step. */
@@ -725,6 +754,14 @@ typedef struct attn_step_result {
   const float *weights;
   /** [sentences] The memory positions of each sentence. */
   const size_t *memory_lengths;
+  /** [sentences] The logits that each sentence has: vocabulary_size, or as many
+   * as it has positions to emit. */
+  const size_t *choices;
+  /** [rows, frame_size] The features predicted, and [rows] the logit of the
+   * probability that they are the last. Null where none are emitted; where
+   * they are, `logits` are null and vocabulary_size is 0. */
+  const float *frames;
+  const float *stop;
 } attn_step_result;
 
 /** The value of a name of the spec, for one sentence or one row of a step.

@@ -301,6 +301,18 @@ public:
     return {view->alignment + token * width, width};
   }
 
+  /// [size, frame size] What a model of features emits, and the probability
+  /// after each that it is the last; empty for others.
+  View<float> frames(std::size_t frameSize) const {
+    return {view->frames, view->frames ? view->emitted * frameSize : 0};
+  }
+  View<double> stopProbabilities() const {
+    return {view->stop_probabilities,
+            view->stop_probabilities ? view->emitted : 0};
+  }
+  /// Whether it ended because the alignment stood still.
+  bool stalled() const { return view->stalled != 0; }
+
   const attn_hypothesis &raw() const { return *view; }
 
 private:
@@ -382,10 +394,17 @@ class Step {
 public:
   std::size_t rows() const { return view->rows; }
   std::int32_t sentence(std::size_t row) const { return view->sentences[row]; }
-  /// Logits of the next token of a row.
+  /// Logits of the next token of a row, or of the positions of its sentence.
   View<float> logits(std::size_t row) const {
-    return {view->logits + row * view->vocabulary_size, view->vocabulary_size};
+    return {view->logits + row * view->vocabulary_size,
+            view->choices[static_cast<std::size_t>(sentence(row))]};
   }
+  /// The next features of a row, of a model that emits them; and the logit of
+  /// the probability that they are the last.
+  View<float> frame(std::size_t row, std::size_t frameSize) const {
+    return {view->frames + row * frameSize, frameSize};
+  }
+  float stop(std::size_t row) const { return view->stop[row]; }
   /// The log-probabilities of the next token of a row.
   std::vector<double> logprobs(std::size_t row) const {
     View<float> from = logits(row);
@@ -442,6 +461,10 @@ public:
   Step next(const Ids &tokens) {
     return step(tokens.size(), nullptr, tokens.data());
   }
+  /// The same of a model that emits features: [rows, frame size].
+  Step next(const std::vector<float> &frames, std::size_t rows) {
+    return step(rows, nullptr, nullptr, frames.data());
+  }
 
 private:
   friend class Model;
@@ -449,9 +472,10 @@ private:
       : api(api), decoding(decoding, api->free_decoding), count(sentences) {}
 
   Step step(std::size_t rows, const std::int32_t *parents,
-            const std::int32_t *tokens) {
+            const std::int32_t *tokens, const float *frames = nullptr) {
     detail::ErrorGuard error(*api);
-    attn_step_request request = {sizeof(request), rows, parents, tokens};
+    attn_step_request request = {sizeof(request), rows, parents, tokens,
+                                 frames};
     return Step(api, error.check(api->step(decoding.get(), &request, error)));
   }
 
