@@ -110,7 +110,8 @@ def Attn_LayoutAttr : EnumAttr<Attn_Dialect, Attn_Layout, "layout"> {
 def Attn_Normalizer : I32EnumAttr<"Normalizer",
     "how the scores of a row become weights",
     [I32EnumAttrCase<"Softmax", 0, "softmax">,
-     I32EnumAttrCase<"Hardmax", 1, "hardmax">]> {
+     I32EnumAttrCase<"Hardmax", 1, "hardmax">,
+     I32EnumAttrCase<"Sparsemax", 2, "sparsemax">]> {
   let cppNamespace = "::mlir::attn";
   let genSpecializedAttr = 0;
 }

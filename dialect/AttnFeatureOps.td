@@ -193,10 +193,10 @@ def SliceOp : Attn_Op<"slice", [Pure]> {
     first feature, and the feature goes away. Constraint: the range lies in the feature and the result
     fits (F11).
   }];
-  let arguments = (ins Attn_Tensor:$input, I64Attr:$start, I64Attr:$stop,
+  let arguments = (ins RankedTensorOf<[F32, I32, I1]>:$input, I64Attr:$start, I64Attr:$stop,
                        UnitAttr:$drop,
                        DefaultValuedAttr<I64Attr, "0">:$feature);
-  let results = (outs Attn_Number:$result);
+  let results = (outs Attn_Value:$result);
   let assemblyFormat = [{
     $input `[` $start `:` $stop `]` (`feature` $feature^)? (`drop` $drop^)? attr-dict
     `:` type($input) `->` type($result)

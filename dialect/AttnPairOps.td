@@ -67,7 +67,8 @@ def ScoreOp : Attn_PairOp<"score"> {
     operations without side effects that can be lifted over a tile: `arith`,
     `math` and the feature operations of this dialect (P6); queries have lengths
     or a position, not both (P7). Here: the region yields one value, and the
-    result is that value for every pair (P8).
+    result is that value for every pair (P8); with `query_lengths` some input has
+    the axis `query` (P15).
   }];
   let arguments = !con(PairArguments, PairAxes);
   let results = (outs Attn_Number:$result);
@@ -107,7 +108,16 @@ def NormalizeOp : Attn_Op<"normalize", [Pure, AttrSizedOperandSegments]> {
     head):
 
     - `softmax`: `weight_j = exp(score_j - max) / sum_k exp(score_k - max)` (R4);
-    - `hardmax`: 1 at the first of the largest scores, 0 elsewhere (R4).
+    - `hardmax`: 1 at the first of the largest scores, 0 elsewhere (R4);
+    - `sparsemax`: the nearest point to the scores among all weights that are
+      not negative and sum to 1: `weight_j = max(score_j - t, 0)` with the one t
+      for which they do (Martins and Astudillo, "From Softmax to Sparsemax",
+      ICML 2016).
+
+    With a `sink`, a number of the scores' features for all rows or for each
+    (and each query), the weights are those that the readable positions would
+    have beside one more, which has the sink as its score and is first: they
+    sum to less than 1. A sink alone makes no row valid, and one of -inf is none.
 
     The weight of every other position is exactly 0 (R1), whatever stands in it,
     NaN and infinities included (R2). A row without a readable position has only
@@ -117,17 +127,19 @@ def NormalizeOp : Attn_Op<"normalize", [Pure, AttrSizedOperandSegments]> {
     `readable` and `valid` are results of their own, because what follows must
     select by them. Constraints: results agree with the scores in shape (N1); a
     mask has the axes of the scores and their features or none (N2); scores have
-    a query axis exactly if `query_lengths` is given (N3).
+    a query axis exactly if `query_lengths` is given (N3); a sink has the scores'
+    features, and no axes, that of the rows, or those of the queries (N4).
   }];
   let arguments = !con((ins Attn_NormalizerAttr:$normalizer, Attn_Number:$scores,
-                            Optional<Attn_Value>:$mask),
+                            Optional<Attn_Value>:$mask,
+                            Optional<Attn_Number>:$sink),
                        (ins Attn_PerRow:$lengths, Optional<Attn_PerRow>:$rows,
                             Optional<Attn_PerRow>:$query_lengths));
   let results = (outs Attn_Number:$weights, Attn_Value:$readable,
                       Attn_Value:$valid);
   let assemblyFormat = [{
     `` $normalizer $scores (`mask` `(` $mask^ `:` type($mask) `)`)?
-    `lengths` `(` $lengths `)` (`rows` `(` $rows^ `)`)?
+    (`sink` `(` $sink^ `:` type($sink) `)`)? `lengths` `(` $lengths `)` (`rows` `(` $rows^ `)`)?
     (`query_lengths` `(` $query_lengths^ `)`)? attr-dict
     `:` type($scores) `->` type($weights) `,` type($readable) `,` type($valid)
   }];
@@ -190,8 +202,8 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
     queries x memory x features exists. For every row and query:
 
     ```
-    readable_j = j < length and mask_j and score_j != -inf
-    weight_j   = normalise over readable positions (score) * factor_j
+    readable_j = begin <= j < end and j < length and mask_j and score_j != -inf
+    weight_j   = normalise over readable positions, and sink (score) * factor_j
     context    = sum over readable j of weight_j * summand_j
     valid      = some position is readable
     ```
@@ -204,8 +216,12 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
     booleans (R6); causal masks align at the end (R7); asking for `weights` does
     not change the contexts (R8); masked positions get gradient exactly 0 (R9).
 
-    The regions `mask` and `factor` may be absent. All regions have the same
-    arguments, as for `attn.score`.
+    The regions `mask`, `interval`, `sink` and `factor` may be absent; without
+    `interval`, `begin` is 0 and `end` the length. All regions have the same
+    arguments, as for `attn.score`. `interval` yields `begin` and `end`, two `i32`
+    of any value: positions outside are not visited, so that a window costs what
+    it is wide. `sink` yields what `attn.normalize` takes. Both are determined by
+    the query: they use no input at a memory position, and not its number.
 
     ```mlir
     %context = attn.read softmax
@@ -228,7 +244,9 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
         -> tensor<?x512xf32>
     ```
     Constraints: score, factor and summand yield as for the separate operations
-    (P12); results agree in shape with what the regions yield (P13).
+    (P12); results agree in shape with what the regions yield (P13); an interval
+    yields two `i32`, a sink the score's type, and both use nothing of a memory
+    position (P14); with `query_lengths` some input has the axis `query` (P15).
   }];
   let arguments = !con((ins Attn_NormalizerAttr:$normalizer), PairArguments,
                        PairAxes);
@@ -236,6 +254,7 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
                       Optional<Attn_Number>:$weights,
                       Optional<Attn_Value>:$valid);
   let regions = (region SizedRegion<1>:$score, AnyRegion:$mask,
+                        AnyRegion:$interval, AnyRegion:$sink,
                         AnyRegion:$factor, SizedRegion<1>:$summand);
   let assemblyFormat = [{
     `` $normalizer
@@ -244,7 +263,8 @@ def ReadOp : Attn_PairOp<"read", [AttrSizedResultSegments]> {
     (`query_lengths` `(` $query_lengths^ `)`)?
     (`query_positions` `(` $query_positions^ `)`)?
     attr-dict-with-keyword
-    `score` $score (`mask` $mask^)? (`factor` $factor^)? `summand` $summand
+    `score` $score (`mask` $mask^)? (`interval` $interval^)? (`sink` $sink^)?
+    (`factor` $factor^)? `summand` $summand
     `->` type($contexts) (`weights` type($weights)^)? (`valid` type($valid)^)?
   }];
   let hasRegionVerifier = 1;

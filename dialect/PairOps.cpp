@@ -235,7 +235,20 @@ static LogicalResult verifyContexts(PairOpInterface op, Region &region,
 // ScoreOp, MaskOp, FactorOp, SumOp
 //===----------------------------------------------------------------------===//
 
+/// Checks that something says how many queries there are.
+static LogicalResult verifyQueries(PairOpInterface op) {
+  auto indexesQuery = [&](unsigned index) {
+    return op.indexes(index, PairOpInterface::Query);
+  };
+  if (op.hasQueryAxis() &&
+      llvm::none_of(llvm::seq<unsigned>(op.getInputs().size()), indexesQuery))
+    return op->emitOpError("expected an input indexed by query");
+  return success();
+}
+
 LogicalResult ScoreOp::verifyRegions() {
+  if (failed(verifyQueries(*this)))
+    return failure();
   return verifyOneYield(*this, getBody(), "a score", getResult().getType());
 }
 
@@ -286,6 +299,12 @@ LogicalResult NormalizeOp::verify() {
     return emitOpError("expected a mask of type ")
            << readable << " or " << withFeatures(readable, {}) << ", but got "
            << getMask().getType();
+  if (Value sink = getSink())
+    if (getNumAxes(sink.getType()) >= numAxes ||
+        withNumAxes(sink.getType(), numAxes) != scores)
+      return emitOpError("expected a sink of type ")
+             << withNumAxes(scores, 0) << " for all rows, for each row or for "
+             << "each query, but got " << sink.getType();
   return success();
 }
 
@@ -293,7 +312,27 @@ LogicalResult NormalizeOp::verify() {
 // ReadOp
 //===----------------------------------------------------------------------===//
 
+/// Checks that a region is determined by the query: it uses nothing of a memory
+/// position.
+static LogicalResult verifyPerQuery(PairOpInterface op, Region &region,
+                                    StringRef what) {
+  auto isOfKey = [&](BlockArgument argument) {
+    unsigned index = argument.getArgNumber();
+    unsigned numInputs = op.getInputs().size();
+    return index < numInputs ? op.indexes(index, PairOpInterface::Key)
+                             : index == numInputs + 1;
+  };
+  for (BlockArgument argument : region.getArguments())
+    if (isOfKey(argument) && !argument.use_empty())
+      return op->emitOpError("expected ")
+             << what << " that uses nothing of a memory position, but it uses "
+             << "argument " << argument.getArgNumber();
+  return success();
+}
+
 LogicalResult ReadOp::verifyRegions() {
+  if (failed(verifyQueries(*this)))
+    return failure();
   OperandRange scores = getYielded(getScore());
   if (scores.size() != 1 || !getElementTypeOrSelf(scores[0]).isF32())
     return emitOpError("expected a score that yields one f32 or tensor of f32");
@@ -306,6 +345,22 @@ LogicalResult ReadOp::verifyRegions() {
          getFeatures(yielded[0].getType()) != heads))
       return emitOpError("expected a mask that yields i1, alone or in the "
                          "score's shape");
+  }
+  if (!getInterval().empty()) {
+    OperandRange yielded = getYielded(getInterval());
+    if (yielded.size() != 2 || !yielded[0].getType().isInteger(32) ||
+        !yielded[1].getType().isInteger(32))
+      return emitOpError("expected an interval that yields two i32");
+    if (failed(verifyPerQuery(*this, getInterval(), "an interval")))
+      return failure();
+  }
+  if (!getSink().empty()) {
+    OperandRange yielded = getYielded(getSink());
+    if (yielded.size() != 1 || yielded[0].getType() != score)
+      return emitOpError("expected a sink that yields ")
+             << score << " as the score does";
+    if (failed(verifyPerQuery(*this, getSink(), "a sink")))
+      return failure();
   }
   if (!getFactor().empty()) {
     OperandRange yielded = getYielded(getFactor());

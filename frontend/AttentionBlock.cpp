@@ -110,8 +110,7 @@ static void splitWeights(const Expr *expr, bool divides, WeightsExpr &result) {
                         result);
   }
   auto *call = dyn_cast<CallExpr>(expr);
-  if (call && !divides && call->arguments.size() == 1 &&
-      (call->callee.text == "softmax" || call->callee.text == "hardmax"))
+  if (call && !divides && symbolizeNormalizer(call->callee.text))
     return result.normalizers.push_back(call);
   result.factors.emplace_back(expr, divides);
 }
@@ -710,8 +709,7 @@ static WeightsExpr getWeightsExpr(const ValueStmt *stmt) {
 }
 
 SpecValue AttentionCall::scoreOfPair() {
-  WeightsExpr expression = getWeightsExpr(getStmt(weightsIndex));
-  const Expr *argument = expression.normalizers.front()->arguments[0].value;
+  const Expr *argument = normalizerCall.get("scores");
   llvm::SaveAndRestore<unsigned> saved(statement, weightsIndex);
   const ValueStmt *scoreStmt = getStmt(scoreIndex);
   SpecValue score =
@@ -765,11 +763,14 @@ bool AttentionCall::importScores() {
   if (expression.normalizers.size() != 1) {
     importer.error(
         stmt->value->start,
-        Twine("expected one softmax or hardmax, and factors, as "
+        Twine("expected one softmax, hardmax or sparsemax, and factors, as "
               "weights, but got ") +
             (expression.normalizers.empty() ? "none" : "more than one"));
     return false;
   }
+  normalizerCall.expr = expression.normalizers.front();
+  if (!importer.bindArguments(normalizerCall, "scores", "", "sink", ""))
+    return false;
   PairRegion pair;
   pair.isScore = true;
   auto make = [&](SmallVectorImpl<SpecValue> &yielded) {
@@ -857,19 +858,48 @@ bool AttentionCall::importMask() {
   return true;
 }
 
+/// The score of reading nothing, one for all or one for each query.
+bool AttentionCall::importSink(mlir::Value &sink) {
+  const Expr *expr = normalizerCall.get("sink");
+  if (!expr)
+    return true;
+  SpecValue value =
+      importer.toReal(evaluateAt(weightsIndex, expr), expr->start);
+  if (value.isError())
+    return false;
+  std::optional<Shape> combined = combineShapes(value.getShape(), scoreShape);
+  if (!combined || ShapeRef(*combined) != ShapeRef(scoreShape)) {
+    importer.error(expr->start, "expected a sink of the score's shape " +
+                                    toString(scoreShape) + ", but got " +
+                                    toString(value.getShape()));
+    return false;
+  }
+  if (value.axis && value.axis != queryAxis) {
+    importer.error(expr->start, "expected a sink on the queries' axis or on "
+                                "none, but got one on " +
+                                    importer.describeAxis(value));
+    return false;
+  }
+  value = importer.broadcastShape(value, scoreShape, expr->start);
+  if (level == Level::Row && value.level == Level::Sentence)
+    value = importer.toRows(value, expr->start);
+  sink = value.ir;
+  return static_cast<bool>(sink);
+}
+
 bool AttentionCall::importWeights() {
   OpBuilder &builder = importer.builder;
   const ValueStmt *stmt = getStmt(weightsIndex);
   WeightsExpr expression = getWeightsExpr(stmt);
-  Normalizer normalizer =
-      expression.normalizers.front()->callee.text == "softmax"
-          ? Normalizer::Softmax
-          : Normalizer::Hardmax;
+  Normalizer normalizer = *symbolizeNormalizer(normalizerCall.getFunction());
+  mlir::Value sink;
+  if (!importSink(sink))
+    return false;
   Type real = builder.getF32Type(), boolean = builder.getI1Type();
   auto normalize = NormalizeOp::create(
       builder, locate(stmt->loc), getPairType(scoreShape, real),
       getPairType(scoreShape, boolean), getRowType(scoreShape, boolean),
-      normalizer, scores, mask, lengths, rows, queryLengths);
+      normalizer, scores, mask, sink, lengths, rows, queryLengths);
   weights = normalize.getWeights();
   readable = normalize.getReadable();
   valid = normalize.getValid();

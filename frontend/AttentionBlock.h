@@ -131,6 +131,7 @@ private:
   /// Whether a pair may be read.
   SpecValue maskOfPair();
   bool importMask();
+  bool importSink(mlir::Value &sink);
   bool importWeights();
   bool importSums();
 
@@ -166,6 +167,7 @@ private:
   unsigned scoreIndex = 0, weightsIndex = 0, readIndex = 0;
   mlir::Value scores, mask, weights, readable, valid;
   Shape scoreShape;
+  Call normalizerCall;
   llvm::DenseMap<const CallExpr *, SpecValue> sums;
 };
 

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The read in its parts. Shares nothing with Read.cpp but the evaluation of
-// regions, so that each can be held against the other.
+// regions and the normalisers, so that each can be held against the other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "reference/Normalizers.h"
 #include "reference/PairSpace.h"
 #include "reference/Sequences.h"
 
@@ -98,6 +99,19 @@ static LogicalResult evaluateNormalize(NormalizeOp op, Frame &frame) {
     return frame.fail(op, "expected a mask on the scores' axes, but got " +
                               mask->describe() + " for " + scores.describe());
 
+  // A sink is one for all, for each row or for each query.
+  const Tensor *sink = op.getSink() ? &frame.get(op.getSink()) : nullptr;
+  unsigned sinkAxes = sink ? getNumAxes(op.getSink().getType()) : 0;
+  if (sink && getAxes(frame, op.getSink()) != axes.take_front(sinkAxes))
+    return frame.fail(op, "expected a sink on the scores' axes, but got " +
+                              sink->describe() + " for " + scores.describe());
+  auto getSink = [&](int64_t i, int64_t head) -> std::optional<double> {
+    if (!sink)
+      return std::nullopt;
+    int64_t place = sinkAxes == 0 ? 0 : sinkAxes == 1 ? i / queries : i;
+    return sink->data[place * heads + head];
+  };
+
   Tensor &weights = frame.own(op.getWeights(), axes);
   Tensor &readable = frame.own(op.getReadable(), axes);
   Tensor &valid = frame.own(op.getValid(), axes.drop_back());
@@ -116,8 +130,7 @@ static LogicalResult evaluateNormalize(NormalizeOp op, Frame &frame) {
     int64_t length = static_cast<int64_t>(lengths.data[source]);
     for (int64_t head = 0; head < heads; ++head) {
       int64_t base = i * keys * heads + head; // of key 0
-      int64_t best = -1;                      // the first of the largest
-      bool nan = false;
+      std::vector<double> values;             // of the readable positions
       for (int64_t key = 0; key < length; ++key) {
         double score = scores.data[base + key * heads];
         int64_t maskPlace =
@@ -126,37 +139,23 @@ static LogicalResult evaluateNormalize(NormalizeOp op, Frame &frame) {
             score == -std::numeric_limits<double>::infinity())
           continue;
         readable.data[base + key * heads] = 1;
-        if (std::isnan(score) || std::isinf(score))
-          nan = true;
-        if (best < 0 || score > scores.data[base + best * heads])
-          best = key;
+        values.push_back(score);
       }
-      if (best < 0)
+      if (values.empty())
         continue; // R3
       valid.data[i * heads + head] = 1;
-      if (nan) {
+      if (llvm::any_of(values, isSpoiled)) {
         auto missing = frame.environment.missingScores.find(op.getScores());
         if (missing != frame.environment.missingScores.end()) {
           frame.environment.error = missing->second;
           return failure();
         }
       }
-      double highest = scores.data[base + best * heads], sum = 0;
-      for (int64_t key = 0; key < length; ++key) {
-        int64_t place = base + key * heads;
-        if (readable.data[place] == 0)
-          continue;
-        if (nan)
-          weights.data[place] = std::numeric_limits<double>::quiet_NaN();
-        else if (op.getNormalizer() == Normalizer::Hardmax)
-          weights.data[place] = key == best;
-        else
-          weights.data[place] = std::exp(scores.data[place] - highest);
-        sum += weights.data[place];
-      }
+      normalizeRow(op.getNormalizer(), values, getSink(i, head));
+      auto next = values.begin();
       for (int64_t key = 0; key < length; ++key)
         if (readable.data[base + key * heads] != 0)
-          weights.data[base + key * heads] /= sum;
+          weights.data[base + key * heads] = *next++;
     }
   }
   return success();

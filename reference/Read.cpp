@@ -7,13 +7,14 @@
 //
 // attn.read, query by query, as its definition says:
 //
-//   readable_j = j < length and mask_j and score_j != -inf
-//   weight_j   = normalise over readable positions (score) * factor_j
+//   readable_j = begin <= j < end and j < length and mask_j and score_j != -inf
+//   weight_j   = normalise over readable positions, and sink (score) * factor_j
 //   context    = sum over readable j of weight_j * summand_j
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "reference/Normalizers.h"
 #include "reference/PairSpace.h"
 
 #include <algorithm>
@@ -44,13 +45,17 @@ public:
         summand(op, op.getSummand(), space, frame) {
     if (!op.getMask().empty())
       mask.emplace(op, op.getMask(), space, frame);
+    if (!op.getInterval().empty())
+      interval.emplace(op, op.getInterval(), space, frame);
+    if (!op.getSink().empty())
+      sink.emplace(op, op.getSink(), space, frame);
     if (!op.getFactor().empty())
       factor.emplace(op, op.getFactor(), space, frame);
   }
 
   /// Finds what a query may read, with its scores.
   LogicalResult findPositions(int64_t row, int64_t query, int64_t length);
-  void normalize();
+  LogicalResult normalize(int64_t row, int64_t query);
   LogicalResult applyFactor(int64_t row, int64_t query);
   /// Adds to the contexts, which begin at `contexts`.
   LogicalResult sum(int64_t row, int64_t query, ArrayRef<double *> contexts);
@@ -61,13 +66,20 @@ public:
 
 private:
   PairRegion score, summand;
-  std::optional<PairRegion> mask, factor;
+  std::optional<PairRegion> mask, interval, sink, factor;
 };
 
 LogicalResult Reader::findPositions(int64_t row, int64_t query,
                                     int64_t length) {
   positions.clear();
-  for (int64_t key = 0; key < length; ++key) {
+  int64_t begin = 0, end = length;
+  if (interval && length) {
+    if (failed(interval->evaluate(row, query, 0)))
+      return failure();
+    begin = std::max(begin, static_cast<int64_t>(interval->get(0).data[0]));
+    end = std::min(end, static_cast<int64_t>(interval->get(1).data[0]));
+  }
+  for (int64_t key = begin; key < end; ++key) {
     std::vector<bool> readable(heads, true);
     if (mask) {
       if (failed(mask->evaluate(row, query, key)))
@@ -90,36 +102,24 @@ LogicalResult Reader::findPositions(int64_t row, int64_t query,
   return success();
 }
 
-void Reader::normalize() {
+LogicalResult Reader::normalize(int64_t row, int64_t query) {
+  // What the query determines needs no position.
+  if (sink && !positions.empty() && failed(sink->evaluate(row, query, 0)))
+    return failure();
+  std::vector<double> weights;
   for (int64_t head = 0; head < heads; ++head) {
-    Position *best = nullptr;
-    bool isNumber = true;
-    for (Position &position : positions) {
-      if (!position.readable[head])
-        continue;
-      isNumber &= std::isfinite(position.weights[head]);
-      if (!best || position.weights[head] > best->weights[head])
-        best = &position;
-    }
-    if (!best)
-      continue;
-    double highest = best->weights[head], sum = 0;
-    for (Position &position : positions) {
-      if (!position.readable[head])
-        continue;
-      double &weight = position.weights[head];
-      if (!isNumber) // R5: a NaN or +inf spoils the row.
-        weight = std::numeric_limits<double>::quiet_NaN();
-      else if (op.getNormalizer() == Normalizer::Hardmax)
-        weight = &position == best ? 1 : 0;
-      else
-        weight = std::exp(weight - highest);
-      sum += weight;
-    }
+    weights.clear();
+    for (const Position &position : positions)
+      if (position.readable[head])
+        weights.push_back(position.weights[head]);
+    normalizeRow(op.getNormalizer(), weights,
+                 sink ? std::optional(sink->get().data[head]) : std::nullopt);
+    auto next = weights.begin();
     for (Position &position : positions)
       if (position.readable[head])
-        position.weights[head] /= sum;
+        position.weights[head] = *next++;
   }
+  return success();
 }
 
 LogicalResult Reader::applyFactor(int64_t row, int64_t query) {
@@ -179,8 +179,8 @@ static LogicalResult evaluateRead(ReadOp op, Frame &frame) {
       int64_t place = space->query(row, query);
       if (failed(reader.findPositions(row, query, space->memoryLength(row))))
         return failure();
-      reader.normalize();
-      if (failed(reader.applyFactor(row, query)))
+      if (failed(reader.normalize(row, query)) ||
+          failed(reader.applyFactor(row, query)))
         return failure();
       SmallVector<double *> outputs;
       for (auto [tensor, value] : llvm::zip(contexts, op.getContexts()))

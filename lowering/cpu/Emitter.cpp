@@ -43,7 +43,12 @@ Value Emitter::splat(Value value) {
 }
 
 void Emitter::forEach(Value size, const std::function<void(Value)> &body) {
-  auto loop = scf::ForOp::create(builder, constant(0), size, constant(1));
+  forEach(constant(0), size, body);
+}
+
+void Emitter::forEach(Value begin, Value end,
+                      const std::function<void(Value)> &body) {
+  auto loop = scf::ForOp::create(builder, begin, end, constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   body(loop.getInductionVar());

@@ -140,6 +140,7 @@ public:
   Value splat(Value value);
 
   void forEach(Value size, const std::function<void(Value)> &body);
+  void forEach(Value begin, Value end, const std::function<void(Value)> &body);
   void forEach(ValueRange sizes,
                const std::function<void(ArrayRef<Value>)> &body);
   /// Runs `body` for every element of the features, `numLanes` at a time.

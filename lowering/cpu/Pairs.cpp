@@ -44,7 +44,8 @@ LogicalResult PairEmitter::enterRegion(Region &region, Value key) {
                          [axes](ArrayRef<Value>) { return axes; });
   }
   emitter.bindScalar(getPositionArgument(block, QueryPosition), queryPosition);
-  emitter.bindScalar(getPositionArgument(block, KeyPosition), toI32(key));
+  if (key)
+    emitter.bindScalar(getPositionArgument(block, KeyPosition), toI32(key));
   emitter.bindScalar(getPositionArgument(block, QueryLength), queryLength);
   emitter.bindScalar(getPositionArgument(block, MemoryLength), memoryLength);
   return emitter.emitBlock(block);

@@ -28,7 +28,8 @@ protected:
   forEachQuery(Value like,
                const std::function<LogicalResult(ArrayRef<Value>)> &body);
   /// Connects the arguments of a region with the inputs at the current query
-  /// and at `key`, and emits what of the region needs a buffer.
+  /// and at `key`, and emits what of the region needs a buffer. `key` may be
+  /// null where a region is the same for all.
   LogicalResult enterRegion(Region &region, Value key);
   Value getYielded(Region &region, unsigned index = 0) {
     return region.front().getTerminator()->getOperand(index);

@@ -23,6 +23,7 @@ void attn::buildGraphPipeline(OpPassManager &manager) {
   manager.addPass(createHoistMemory());
   manager.addPass(createParallelDecoder());
   manager.addPass(createCachePast());
+  manager.addPass(createBoundReads());
   manager.addPass(createExpandRecurrences());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

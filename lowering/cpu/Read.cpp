@@ -5,15 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For every row and query: the scores of the memory positions below the length
-// (-inf where masked), the weights of each head from its scores, then the sum
-// over the readable positions. Besides the results there is one row of scores
-// and one of weights; what a region computes for a pair stays in registers or
-// in a buffer for one pair. Nothing is read from a position that is masked
-// (R2).
+// For every row and query: the scores of the memory positions within the
+// interval and below the length (-inf where masked), the weights of each head
+// from its scores, then the sum over the readable positions. Besides the
+// results there is one row of scores and one of weights; what a region computes
+// for a pair stays in registers or in a buffer for one pair. Nothing is read
+// from a position that is masked (R2).
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/cpu/Normalizers.h"
 #include "lowering/cpu/Pairs.h"
 
 #include "dialect/Axes.h"
@@ -41,8 +42,7 @@ public:
 private:
   LogicalResult emitQuery(ArrayRef<Value> query);
   LogicalResult emitScores();
-  void emitWeights(Value head);
-  void emitHardmax(Value head, Value maximum);
+  LogicalResult emitWeights();
   LogicalResult emitFactors();
   void emitWeightsResult(ArrayRef<Value> query);
   LogicalResult emitContexts(ArrayRef<Value> query);
@@ -52,34 +52,30 @@ private:
                                   unsigned number,
                                   ArrayRef<ElementIndex> chunks);
 
-  Value infinity(bool negative) {
-    double value = std::numeric_limits<double>::infinity();
-    return emitter.constantF32(negative ? -value : value);
-  }
-  /// Whether scores say that positions are readable: not -inf, NaN included.
-  Value isReadable(Value scores) {
-    Value masked = infinity(/*negative=*/true);
-    if (isa<VectorType>(scores.getType()))
-      masked = emitter.splat(masked);
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, scores, masked);
+  /// Finds `begin`, `end` and `first` for the current query.
+  LogicalResult findInterval();
+  Value isReadable(Value scores) { return attn::isReadable(emitter, scores); }
+  Value minusInfinity() {
+    return emitter.constantF32(-std::numeric_limits<double>::infinity());
   }
   /// The indices of head number `head`.
   SmallVector<Value> delinearize(Value head);
   void forEachHead(const std::function<void(Value)> &body) {
     emitter.forEach(emitter.constant(numHeads), body);
   }
-  /// Runs `body` for the memory's positions, 16 at a time.
-  void forEachKeyChunk(const std::function<void(ElementIndex)> &body,
-                       Value head);
-  Value reduceKeys(Value head, Value neutral,
-                   const std::function<Value(ElementIndex, Value)> &body,
-                   const std::function<Value(Value, Value)> &combine);
+  /// Runs `body` for the positions that the query may read.
+  void forEachKey(const std::function<void(Value)> &body) {
+    emitter.forEach(begin, end, body);
+  }
 
   ReadOp op;
 
   SmallVector<int64_t> heads; ///< The features of a score.
   int64_t numHeads = 1;
   Buffer scores, weights; ///< [heads, memory positions], of the current query.
+  /// The positions that the current query may read, and where the chunk of
+  /// lanes begins that the first of them lies in.
+  Value begin, end, first;
 };
 
 } // namespace mlir::attn
@@ -97,38 +93,39 @@ SmallVector<Value> ReadEmitter::delinearize(Value head) {
   return indices;
 }
 
-Value ReadEmitter::reduceKeys(
-    Value head, Value neutral,
-    const std::function<Value(ElementIndex, Value)> &body,
-    const std::function<Value(Value, Value)> &combine) {
-  return emitter.reduce(
-      length, std::nullopt, neutral,
-      [&](Value start, Value mask, Value acc) {
-        return body({.axes = {},
-                     .features = {head, start},
-                     .isVector = true,
-                     .mask = mask},
-                    acc);
-      },
-      combine);
-}
-
-void ReadEmitter::forEachKeyChunk(const std::function<void(ElementIndex)> &body,
-                                  Value head) {
-  Value step = emitter.constant(numLanes);
-  auto loop = scf::ForOp::create(b, emitter.constant(0), length, step);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value start = loop.getInductionVar();
-  Value mask = vector::CreateMaskOp::create(
-      b, VectorType::get({numLanes}, b.getI1Type()),
-      ValueRange{arith::SubIOp::create(b, length, start)});
-  body({.axes = {}, .features = {head, start}, .isVector = true, .mask = mask});
+LogicalResult ReadEmitter::findInterval() {
+  begin = first = emitter.constant(0);
+  end = length;
+  if (op.getInterval().empty())
+    return success();
+  if (failed(enterRegion(op.getInterval(), Value())))
+    return failure();
+  auto clamp = [&](unsigned number, Value least) -> Value {
+    Value position =
+        toIndex(emitter.evaluate(getYielded(op.getInterval(), number), {}));
+    position = arith::MaxSIOp::create(b, position, least);
+    return arith::MinSIOp::create(b, position, length);
+  };
+  begin = clamp(0, begin);
+  end = clamp(1, begin);
+  // Lanes belong to positions, wherever an interval begins: what is summed in
+  // them has the same order with and without one.
+  Value lanes = emitter.constant(numLanes);
+  first =
+      arith::MulIOp::create(b, arith::DivUIOp::create(b, begin, lanes), lanes);
+  return success();
 }
 
 LogicalResult ReadEmitter::emitScores() {
   LogicalResult emitted = success();
-  emitter.forEach(length, [&](Value key) {
+  if (!op.getInterval().empty())
+    forEachHead([&](Value head) {
+      emitter.forEach(first, begin, [&](Value key) {
+        emitter.store(scores, {.axes = {}, .features = {head, key}},
+                      minusInfinity());
+      });
+    });
+  forEachKey([&](Value key) {
     auto writeScores = [&] {
       if (failed(enterRegion(op.getScore(), key))) {
         emitted = failure();
@@ -143,7 +140,7 @@ LogicalResult ReadEmitter::emitScores() {
     };
     auto writeMasked = [&](Value head) {
       emitter.store(scores, {.axes = {}, .features = {head, key}},
-                    infinity(/*negative=*/true));
+                    minusInfinity());
     };
     if (op.getMask().empty())
       return writeScores();
@@ -179,89 +176,32 @@ LogicalResult ReadEmitter::emitScores() {
   return emitted;
 }
 
-void ReadEmitter::emitHardmax(Value head, Value maximum) {
-  // The first position of the maximum; beyond the end where there is none.
-  auto search = scf::ForOp::create(b, emitter.constant(0), length,
-                                   emitter.constant(1), length);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(search.getBody());
-    Value key = search.getInductionVar();
-    Value score = emitter.load(scores, {.axes = {}, .features = {head, key}});
-    Value equal =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, score, maximum);
-    Value place = arith::SelectOp::create(b, equal, key, length);
-    scf::YieldOp::create(b, ValueRange{arith::MinUIOp::create(
-                                b, search.getRegionIterArg(0), place)});
+LogicalResult ReadEmitter::emitWeights() {
+  Value sink;
+  if (!op.getSink().empty()) {
+    if (failed(enterRegion(op.getSink(), Value())))
+      return failure();
+    sink = getYielded(op.getSink());
   }
-  // NaN or +inf among the scores makes the whole row NaN (R5).
-  Value spoiled = arith::OrIOp::create(
-      b, arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, maximum, maximum),
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
-                            infinity(/*negative=*/false)));
-  Value nan = emitter.constantF32(std::numeric_limits<double>::quiet_NaN());
-  Value zero = emitter.constantF32(0), one = emitter.constantF32(1);
-  emitter.forEach(length, [&](Value key) {
-    ElementIndex place{.axes = {}, .features = {head, key}};
-    Value chosen = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, key,
-                                         search.getResult(0));
-    Value weight = arith::SelectOp::create(b, chosen, one, zero);
-    weight = arith::SelectOp::create(b, spoiled, nan, weight);
-    weight = arith::SelectOp::create(b, isReadable(emitter.load(scores, place)),
-                                     weight, zero);
-    emitter.store(weights, place, weight);
+  forEachHead([&](Value head) {
+    SmallVector<Value> indices = delinearize(head);
+    ScoreRow scoreRow{scores, weights, head, first, end, Value()};
+    if (sink)
+      scoreRow.sink = emitter.evaluate(sink, {.axes = {}, .features = indices});
+    Value maximum = emitNormalizer(emitter, op.getNormalizer(), scoreRow);
+    if (op.getValid())
+      emitter.store(emitter.lookupBuffer(op.getValid()),
+                    {.axes = query ? SmallVector<Value>{row, query}
+                                   : SmallVector<Value>{row},
+                     .features = indices},
+                    isReadable(maximum));
   });
-}
-
-void ReadEmitter::emitWeights(Value head) {
-  Value lowest = infinity(/*negative=*/true);
-  Value maximum = reduceKeys(
-      head, lowest,
-      [&](ElementIndex keys, Value acc) -> Value {
-        return arith::MaximumFOp::create(b, acc, emitter.load(scores, keys));
-      },
-      [&](Value x, Value y) -> Value {
-        return arith::MaximumFOp::create(b, x, y);
-      });
-  if (op.getValid())
-    emitter.store(emitter.lookupBuffer(op.getValid()),
-                  {.axes = query ? SmallVector<Value>{row, query}
-                                 : SmallVector<Value>{row},
-                   .features = delinearize(head)},
-                  isReadable(maximum));
-  if (op.getNormalizer() == Normalizer::Hardmax)
-    return emitHardmax(head, maximum);
-
-  Value zero = emitter.splat(emitter.constantF32(0));
-  Value shift = emitter.splat(maximum);
-  Value sum = reduceKeys(
-      head, emitter.constantF32(0),
-      [&](ElementIndex keys, Value acc) -> Value {
-        Value score = emitter.load(scores, keys);
-        Value e =
-            math::ExpOp::create(b, arith::SubFOp::create(b, score, shift));
-        e = arith::SelectOp::create(b, isReadable(score), e, zero);
-        emitter.store(weights, keys, e);
-        return arith::AddFOp::create(b, acc, e);
-      },
-      [&](Value x, Value y) -> Value {
-        return arith::AddFOp::create(b, x, y);
-      });
-  Value divisor = emitter.splat(sum);
-  forEachKeyChunk(
-      [&](ElementIndex keys) {
-        Value e = emitter.load(weights, keys);
-        Value readable = isReadable(emitter.load(scores, keys));
-        Value weight = arith::DivFOp::create(b, e, divisor);
-        emitter.store(weights, keys,
-                      arith::SelectOp::create(b, readable, weight, zero));
-      },
-      head);
+  return success();
 }
 
 LogicalResult ReadEmitter::emitFactors() {
   LogicalResult emitted = success();
-  emitter.forEach(length, [&](Value key) {
+  forEachKey([&](Value key) {
     if (failed(enterRegion(op.getFactor(), key))) {
       emitted = failure();
       return;
@@ -287,7 +227,11 @@ void ReadEmitter::emitWeightsResult(ArrayRef<Value> place) {
   Buffer result = emitter.lookupBuffer(op.getWeights());
   emitter.forEach(keySize, [&](Value key) {
     Value within =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, length);
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, end);
+    if (!op.getInterval().empty())
+      within = arith::AndIOp::create(
+          b, within,
+          arith::CmpIOp::create(b, arith::CmpIPredicate::uge, key, begin));
     forEachHead([&](Value head) {
       auto weight =
           scf::IfOp::create(b, TypeRange{b.getF32Type()}, within, true);
@@ -322,8 +266,7 @@ LogicalResult ReadEmitter::emitContextChunks(ArrayRef<Value> place, Value head,
     sums.push_back(chunk.isVector ? emitter.splat(zero) : zero);
   }
   SmallVector<Value> zeros = sums;
-  auto loop = scf::ForOp::create(b, emitter.constant(0), length,
-                                 emitter.constant(1), sums);
+  auto loop = scf::ForOp::create(b, begin, end, emitter.constant(1), sums);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -456,7 +399,7 @@ LogicalResult ReadEmitter::emitContextsByKey(ArrayRef<Value> place) {
           emitter.store(emitter.lookupBuffer(context), at(index),
                         index.isVector ? emitter.splat(zero) : zero);
         });
-  emitter.forEach(length, [&](Value key) {
+  forEachKey([&](Value key) {
     if (failed(enterRegion(op.getSummand(), key))) {
       emitted = failure();
       return;
@@ -489,9 +432,8 @@ LogicalResult ReadEmitter::emitContextsByKey(ArrayRef<Value> place) {
 }
 
 LogicalResult ReadEmitter::emitQuery(ArrayRef<Value> place) {
-  if (failed(emitScores()))
+  if (failed(findInterval()) || failed(emitScores()) || failed(emitWeights()))
     return failure();
-  forEachHead([&](Value head) { emitWeights(head); });
   if (!op.getFactor().empty() && failed(emitFactors()))
     return failure();
   if (op.getWeights())

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Axes.h"
+#include "dialect/PairInputs.h"
 #include "lowering/graph/PairInputs.h"
 #include "lowering/graph/Passes.h"
 
@@ -103,6 +105,24 @@ static std::optional<UnfusedRead> matchRead(NormalizeOp normalize) {
   return read;
 }
 
+/// How a sink is indexed: it is one for all, for each row or for each query.
+static AffineMap getSinkMap(Value sink) {
+  using Dim = PairOpInterface::Dim;
+  return getPairMap(
+      sink.getContext(),
+      ArrayRef({Dim::Row, Dim::Query}).take_front(getNumAxes(sink.getType())));
+}
+
+/// Makes a region that yields one of its inputs.
+static void yieldInput(Region &region, unsigned input,
+                       const PairInputList &inputs) {
+  Block &block = region.emplaceBlock();
+  addRegionArguments(block, inputs, region.getContext());
+  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  Value value = block.getArgument(input);
+  YieldOp::create(builder, value.getLoc(), value);
+}
+
 /// Replaces the operations of `read` by one. False where no place for it lies
 /// after all its inputs and before all its users.
 static bool fuse(UnfusedRead read) {
@@ -126,6 +146,9 @@ static bool fuse(UnfusedRead read) {
     for (Value input : op.getInputs())
       if (!dominance.properlyDominates(input, place))
         return false;
+  if (Value sink = read.normalize.getSink();
+      sink && !dominance.properlyDominates(sink, place))
+    return false;
 
   MLIRContext *context = read.normalize.getContext();
   OpBuilder builder(place);
@@ -133,6 +156,9 @@ static bool fuse(UnfusedRead read) {
   for (PairOpInterface op : ops)
     for (auto [index, input] : llvm::enumerate(op.getInputs()))
       inputs.add(input, op.getIndexingMap(index));
+  unsigned sinkInput = 0;
+  if (Value sink = read.normalize.getSink())
+    sinkInput = inputs.add(sink, getSinkMap(sink));
 
   bool wantsWeights =
       llvm::any_of(read.getWeights().getUsers(),
@@ -156,6 +182,8 @@ static bool fuse(UnfusedRead read) {
   cloneRegionOver(read.score, read.score.getBody(), fused.getScore(), inputs);
   if (read.mask)
     cloneRegionOver(read.mask, read.mask.getBody(), fused.getMask(), inputs);
+  if (read.normalize.getSink())
+    yieldInput(fused.getSink(), sinkInput, inputs);
   if (read.factor)
     cloneRegionOver(read.factor, read.factor.getBody(), fused.getFactor(),
                     inputs);
@@ -218,6 +246,7 @@ struct FuseRead : attn::impl::FuseReadBase<FuseRead> {
       if (read)
         parts += std::string(read->mask ? "mask, " : "") +
                  stringifyNormalizer(normalize.getNormalizer()).str() +
+                 (normalize.getSink() ? " with a sink" : "") +
                  (read->factor ? ", factor" : "") + " and sum";
       if (read && fuse(*read))
         remark::passed(location, remarkOpts) << parts + " are one read";

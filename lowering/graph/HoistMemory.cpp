@@ -21,7 +21,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOISTMEMORY
@@ -33,29 +32,6 @@ using namespace mlir::attn;
 
 static constexpr remark::RemarkOpts remarkOpts =
     remark::RemarkOpts::name("memory").category("attn-hoist-memory");
-
-/// How a person would call a computation: by the operation, and the parameters
-/// that it is made with.
-static std::string describeComputation(Value value) {
-  llvm::SetVector<Value> seen;
-  seen.insert(value);
-  std::string parameters, operation;
-  for (size_t i = 0; i < seen.size(); ++i)
-    if (Operation *op = seen[i].getDefiningOp()) {
-      if (isa<GetParameterOp>(op))
-        parameters +=
-            (parameters.empty() ? "'" : ", '") + getSpecName(seen[i]) + "'";
-      else if (operation.empty() || isa<LinearOp>(op))
-        operation = isa<LinearOp>(op) ? "the product"
-                                      : op->getName().stripDialect().str();
-      // Not what a layer before was made with.
-      if (isa<LinearOp>(op))
-        seen.insert_range(op->getOperands().drop_front());
-      else if (op->getNumRegions() == 0)
-        seen.insert_range(op->getOperands());
-    }
-  return operation + (parameters.empty() ? "" : " with " + parameters);
-}
 
 //===----------------------------------------------------------------------===//
 // Which side of a pair a value depends on

@@ -7,9 +7,14 @@
 
 #include "lowering/graph/Operations.h"
 
+#include "dialect/Axes.h"
+#include "lowering/graph/Parameters.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
+using namespace mlir::attn;
 
 bool attn::isCostlyFunction(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
@@ -21,4 +26,46 @@ void attn::eraseDead(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
+}
+
+/// The weight of which a part of a product is made, where several stand over each
+/// other in it.
+static Value findWeight(SliceOp part) {
+  auto linear = part.getInput().getDefiningOp<LinearOp>();
+  auto stack = linear ? linear.getWeight().getDefiningOp<ConcatOp>() : nullptr;
+  if (!stack || stack.getFeatureNumber() != 0 || part.getFeature() != 0)
+    return Value();
+  int64_t begin = 0;
+  for (Value weight : stack.getInputs()) {
+    int64_t end = begin + getFeatures(weight.getType()).front();
+    if (begin == static_cast<int64_t>(part.getStart()) &&
+        end == static_cast<int64_t>(part.getStop()))
+      return weight;
+    begin = end;
+  }
+  return Value();
+}
+
+std::string attn::describeComputation(Value value) {
+  if (auto part = value.getDefiningOp<SliceOp>())
+    if (Value weight = findWeight(part))
+      return "the product with '" + getSpecName(weight) + "'";
+  llvm::SetVector<Value> seen;
+  seen.insert(value);
+  std::string parameters, operation;
+  for (size_t i = 0; i < seen.size(); ++i)
+    if (Operation *op = seen[i].getDefiningOp()) {
+      if (isa<GetParameterOp>(op))
+        parameters +=
+            (parameters.empty() ? "'" : ", '") + getSpecName(seen[i]) + "'";
+      else if (operation.empty() || isa<LinearOp>(op))
+        operation = isa<LinearOp>(op) ? "the product"
+                                      : op->getName().stripDialect().str();
+      // Not what a layer before was made with.
+      if (isa<LinearOp>(op))
+        seen.insert_range(op->getOperands().drop_front());
+      else if (op->getNumRegions() == 0)
+        seen.insert_range(op->getOperands());
+    }
+  return operation + (parameters.empty() ? "" : " with " + parameters);
 }

@@ -10,6 +10,8 @@
 
 #include "dialect/Attn.h"
 
+#include <string>
+
 namespace mlir::attn {
 
 /// Whether `op` is a function of `math` that takes many instructions.
@@ -17,6 +19,10 @@ bool isCostlyFunction(Operation *op);
 
 /// Erases the operations of a block whose results nobody uses.
 void eraseDead(Block &block);
+
+/// How a person would call a computation: by the operation, and the parameters
+/// that it is made with.
+std::string describeComputation(Value value);
 
 } // namespace mlir::attn
 

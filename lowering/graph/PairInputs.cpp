@@ -37,18 +37,22 @@ BlockArgument attn::getPositionArgument(Block &block, PositionArgument which) {
                            which);
 }
 
-void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
-                           PairInputList &inputs) {
-  MLIRContext *context = op->getContext();
-  Block &source = from.front();
-  Block *block = new Block();
-  to.push_back(block);
+void attn::addRegionArguments(Block &block, const PairInputList &inputs,
+                              MLIRContext *context) {
   // A slice has the name of its input.
   SmallVector<Location> locations;
   for (Value input : inputs.getValues())
     locations.push_back(input.getLoc());
   locations.append(NumPositionArguments, UnknownLoc::get(context));
-  block->addArguments(inputs.getRegionArgumentTypes(context), locations);
+  block.addArguments(inputs.getRegionArgumentTypes(context), locations);
+}
+
+void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
+                           PairInputList &inputs) {
+  MLIRContext *context = op->getContext();
+  Block &source = from.front();
+  Block *block = &to.emplaceBlock();
+  addRegionArguments(*block, inputs, context);
 
   IRMapping mapping;
   for (auto [index, input] : llvm::enumerate(op.getInputs()))

@@ -48,6 +48,10 @@ enum PositionArgument : unsigned {
 /// The position argument of a pair region.
 BlockArgument getPositionArgument(Block &block, PositionArgument which);
 
+/// Gives a block the arguments of a region over `inputs`.
+void addRegionArguments(Block &block, const PairInputList &inputs,
+                        MLIRContext *context);
+
 /// Clones the region `from` of `op` into `to`, whose inputs are `inputs`:
 /// arguments are connected by value and map, so `inputs` must hold all those
 /// of `op`.

@@ -109,6 +109,42 @@ def ParallelDecoder : Pass<"attn-parallel-decoder"> {
   let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 
+def BoundReads : Pass<"attn-bound-reads"> {
+  let summary = "visits only those positions that a mask can let through";
+  let description = [{
+    Solves the mask of a read for the position of the memory, and gives the read
+    the interval that follows:
+
+    ```mlir
+    mask {
+    ^bb0(..., %i: i32, %j: i32, %n: i32, %m: i32):
+      %d = arith.subi %i, %j : i32
+      %near = arith.cmpi slt, %d, %c4 : i32
+      attn.yield %near : i1
+    }
+    ```
+
+    becomes, with `%m` the length of the memory,
+
+    ```mlir
+    interval {
+    ^bb0(..., %i: i32, %j: i32, %n: i32, %m: i32):
+      // max(i - 3, 0) and m
+      attn.yield %begin, %end : i32, i32
+    }
+    ```
+
+    So windows and causal masks cost what they let through. Sums, differences,
+    absolute values, products with and quotients by constants, minima, maxima and
+    choices are solved, of whole numbers exactly, of real ones with a margin;
+    conditions are joined by intersection ("and") or by the smallest interval
+    around both ("or"). The mask stays where it says more than the interval, and
+    goes where it does not.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
 def ExpandRecurrences : Pass<"attn-expand-recurrences"> {
   let summary = "writes recurrent layers as scans and cells as their equations";
   let description = [{

@@ -212,13 +212,17 @@ private:
         cost += getBlockCost(region->front());
     // The normaliser, and the weighted sums.
     if (read.getNormalizer() == Normalizer::Softmax)
-      cost.functions += heads;
+      cost.functions += heads; // an exponential
     for (Value context : read.getContexts())
       cost.multiplyAdds += getNumFeatureElements(context.getType());
     std::string text =
         "read, " + stringifyNormalizer(read.getNormalizer()).str();
     if (!read.getMask().empty())
       text += ", mask";
+    if (!read.getInterval().empty())
+      text += ", an interval of positions";
+    if (!read.getSink().empty())
+      text += ", sink";
     if (!read.getFactor().empty())
       text += ", factor";
     if (heads > 1)
@@ -354,6 +358,25 @@ static void printCosts(ArrayRef<CostItem> items, ModelOp model,
         "every 6 rows,\n  and all rows of a sentence read one memory.\n";
 }
 
+/// What a decoder keeps of the positions so far.
+static void printCaches(DecoderOp decoder, llvm::raw_ostream &os) {
+  int64_t total = 0;
+  decoder.walk([&](PastOp past) {
+    if (!total)
+      os << "\nKept of every position so far, once for all hypotheses that "
+            "have "
+            "it in common\n";
+    Value input = past.getInput();
+    int64_t bytes = getNumFeatureElements(input.getType()) * 4;
+    total += bytes;
+    os << "  " << formatLine(getLine(past.getLoc())) << "cache "
+       << formatShape(input.getType()) << " of " << describeComputation(input)
+       << "; " << formatNumber(bytes) << " bytes per token\n";
+  });
+  if (total)
+    os << "  together " << formatNumber(total) << " bytes per token\n";
+}
+
 void attn::printReport(ModelOp model, ArrayRef<PassRemark> remarks,
                        llvm::raw_ostream &os) {
   os << "Model " << model.getSymName() << "\n";
@@ -370,5 +393,6 @@ void attn::printReport(ModelOp model, ArrayRef<PassRemark> remarks,
       os << "  " << formatLine(line) << text << "\n";
     }
   }
+  printCaches(model.getDecoder(), os);
   printCosts(computeCosts(model), model, os);
 }

@@ -964,6 +964,83 @@ func.func @f(%e: tensor<?x?x2xf32>, %k: tensor<?x?x3xi1>, %n: tensor<?xi32>) {
 
 // -----
 
+// N4
+func.func @f(%e: tensor<?x?x2xf32>, %s: tensor<?x3xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a sink of type 'tensor<2xf32>' for all rows, for each row or for each query, but got 'tensor<?x3xf32>'}}
+  %a, %b, %c = attn.normalize softmax %e sink(%s : tensor<?x3xf32>) lengths(%n) : tensor<?x?x2xf32> -> tensor<?x?x2xf32>, tensor<?x?x2xi1>, tensor<?x2xi1>
+  return
+}
+
+// -----
+
+// P14
+func.func @f(%q: tensor<?x4xf32>, %h: tensor<?x?x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an interval that uses nothing of a memory position, but it uses argument 3}}
+  %c = attn.read softmax ins(%q[row] : tensor<?x4xf32>, %h[row, key] : tensor<?x?x4xf32>) lengths(%n) score {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
+    %0 = attn.dot %a, %b : tensor<4xf32> -> f32
+    attn.yield %0 : f32
+  } interval {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %i, %j : i32, i32
+  } summand {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : tensor<4xf32>
+  } -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// P14
+func.func @f(%q: tensor<?x4xf32>, %h: tensor<?x?xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected a sink that uses nothing of a memory position, but it uses argument 1}}
+  %c = attn.read softmax ins(%q[row] : tensor<?x4xf32>, %h[row, key] : tensor<?x?xf32>) lengths(%n) score {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : f32
+  } sink {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : f32
+  } summand {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : f32
+  } -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// P14
+func.func @f(%q: tensor<?x4xf32>, %h: tensor<?x?xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an interval that yields two i32}}
+  %c = attn.read softmax ins(%q[row] : tensor<?x4xf32>, %h[row, key] : tensor<?x?xf32>) lengths(%n) score {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : f32
+  } interval {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %i : i32
+  } summand {
+  ^bb0(%a: tensor<4xf32>, %b: f32, %i: i32, %j: i32, %m: i32, %l: i32):
+    attn.yield %b : f32
+  } -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// P15
+func.func @f(%q: tensor<?x4xf32>, %h: tensor<?x?x4xf32>, %n: tensor<?xi32>) {
+  // expected-error @below {{expected an input indexed by query}}
+  %0 = attn.score ins(%q[row] : tensor<?x4xf32>, %h[row, key] : tensor<?x?x4xf32>) lengths(%n) query_lengths(%n) {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %i: i32, %j: i32, %m: i32, %l: i32):
+    %1 = attn.dot %a, %b : tensor<4xf32> -> f32
+    attn.yield %1 : f32
+  } -> tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
 // F1
 func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
   // expected-error @below {{expected features that are a prefix of those of 'tensor<?x5xf32>' or a single number, but got 'tensor<?x4xf32>'}}

@@ -251,6 +251,28 @@ def hard(p, x, y, idea=True):
 
 
 @example("source")
+def sparsemax(p, x, y, idea=True):
+    e = embedding(p)
+    h = [e[token] for token in x]
+    w, steps = p("decoder.look.W", 8, 8), []
+    for token in y:
+        s = e[token]
+        scores = {j: dot(s, matvec(w, key)) for j, key in enumerate(h)}
+        # The threshold above which scores exceed it by 1 together, between two.
+        high = max(scores.values())
+        low = high - 1
+        for _ in range(80):
+            middle = (low + high) / 2
+            if sum(max(score - middle, 0) for score in scores.values()) > 1:
+                low = middle
+            else:
+                high = middle
+        a = {j: max(score - low, 0) for j, score in scores.items()} if idea else softmax(scores)
+        steps.append((logits_of(p, s + mix(a, h, 8)), spread(a, len(h))))
+    return steps
+
+
+@example("source")
 def location(p, x, y, idea=True):
     e = embedding(p)
     h = [e[token] for token in x]
@@ -859,8 +881,8 @@ def linear_(p, _, y, idea=True):
 def sink(p, _, y, idea=True):
     e = embedding(p)
     d = [e[token] for token in y]
-    q, k, v = p("decoder.Q", 2, 4, 8), p("decoder.K", 2, 4, 8), p("decoder.attend.V", 2, 4, 8)
-    o, nothing = p("decoder.O", 8, 2, 4), p("decoder.attend.nothing", 2, high=3)
+    q, k, v = (p(f"decoder.attend.{name}", 2, 4, 8) for name in "QKV")
+    o, nothing = p("decoder.attend.O", 8, 2, 4), p("decoder.attend.nothing", 2, high=3)
     steps = []
     for i in range(len(d)):
         heads = []

@@ -26,6 +26,8 @@ struct ReadText {
   std::string slices;    ///< The region's arguments without the four i32.
   std::string axes = "lengths(%n)";
   std::string score, mask, factor, summand; ///< Bodies of regions.
+  std::string interval;                     ///< Of the fused form only.
+  bool hasSink = false;                     ///< The query, one number, is it.
   std::string heads;                        ///< "x2" for two heads.
   std::string context;                      ///< Features: "x4".
   bool hasQueries = false;
@@ -55,6 +57,8 @@ struct ReadText {
            "%c, %w, %v = attn.read " + normalizer + " ins(" + inputs + ") " +
            axes + " score " + region(score) +
            (mask.empty() ? "" : " mask " + region(mask)) +
+           (interval.empty() ? "" : " interval " + region(interval)) +
+           (hasSink ? " sink " + region("attn.yield %s : f32") : "") +
            (factor.empty() ? "" : " factor " + region(factor)) + " summand " +
            region(summand) + " -> " + axesType(context, "f32", false) +
            " weights " + axesType(heads, "f32", true) + " valid " +
@@ -73,8 +77,9 @@ struct ReadText {
               region(mask) + " -> " + maskType + "\n";
     text += "%a, %r, %v = attn.normalize " + normalizer + " %e " +
             (mask.empty() ? "" : "mask(%mask : " + maskType + ") ") +
-            normalizeAxes() + " : " + scores + " -> " + scores + ", " +
-            readable + ", " + axesType(heads, "i1", false) + "\n";
+            (hasSink ? "sink(%q : tensor<?xf32>) " : "") + normalizeAxes() +
+            " : " + scores + " -> " + scores + ", " + readable + ", " +
+            axesType(heads, "i1", false) + "\n";
     std::string weights = "%a";
     if (!factor.empty()) {
       text += "%b = attn.factor %a : " + scores + " readable(%r : " + readable +
@@ -128,10 +133,10 @@ ReadText direct() {
 }
 
 Result readScores(const ReadText &text, ArrayRef<double> scores,
-                  ArrayRef<double> values, int32_t length) {
+                  ArrayRef<double> values, int32_t length, double query = 0) {
   int64_t size = scores.size();
   return evaluateBoth(
-      text, {Tensor::floats({1}, 0.0), Tensor::floats({1, size}, scores),
+      text, {Tensor::floats({1}, query), Tensor::floats({1, size}, scores),
              Tensor::floats({1, size}, values), Tensor::integers({1}, length)});
 }
 
@@ -171,7 +176,7 @@ TEST(Read, R2MinusInfinityMasks) {
 }
 
 TEST(Read, R2PlusInfinityIsNaN) {
-  for (const char *normalizer : {"softmax", "hardmax"}) {
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
     ReadText text = direct();
     text.normalizer = normalizer;
     Result result = readScores(text, {0, infinity, 0}, {1, 2, 3}, 3);
@@ -181,7 +186,7 @@ TEST(Read, R2PlusInfinityIsNaN) {
 }
 
 TEST(Read, R3NothingToRead) {
-  for (const char *normalizer : {"softmax", "hardmax"}) {
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
     ReadText text = direct();
     text.normalizer = normalizer;
     // Length 0, scores of -inf, and a memory without any position.
@@ -223,8 +228,104 @@ TEST(Read, R4Normalizers) {
   EXPECT_EQ(result.context.data[0], 20.0);
 }
 
+TEST(Read, Sparsemax) {
+  ReadText text = direct();
+  text.normalizer = "sparsemax";
+  // The threshold is 1/4, wherever scores lie.
+  for (double base : {0.0, 1000.0, -1000.0}) {
+    Result result = readScores(text, {base + 1, base + 0.5, base, base - 1e6},
+                               {1, 2, 4, 8}, 4);
+    expectNear(result.weights, {0.75, 0.25, 0, 0});
+    EXPECT_EQ(result.weights.data[2], 0.0);
+    expectNear(result.context, {1.25});
+  }
+  // Scores that are near each other share; one that is far ahead has it all.
+  expectNear(readScores(text, {3, 3, 3, 3}, {1, 2, 3, 4}, 4).weights,
+             {0.25, 0.25, 0.25, 0.25});
+  expectNear(readScores(text, {3, 5, 4}, {1, 2, 3}, 3).weights, {0, 1, 0});
+  // Every threshold that the algorithm tries drops one more.
+  expectNear(readScores(text, {0, -0.9, -0.95, -0.99}, {1, 2, 3, 4}, 4).weights,
+             {0.95, 0.05, 0, 0});
+}
+
+TEST(Read, SinksTakeTheirShare) {
+  ReadText text = direct();
+  text.hasSink = true;
+  Result result = readScores(text, {0, 0}, {1, 3}, 2, /*sink=*/0);
+  expectNear(result.weights, {1 / 3.0, 1 / 3.0});
+  expectNear(result.context, {4 / 3.0});
+  // However large or small.
+  expectNear(readScores(text, {100, 100}, {1, 3}, 2, std::log(2) + 100).weights,
+             {0.25, 0.25});
+  expectNear(readScores(text, {0, 0}, {1, 3}, 2, 1e4).weights, {0, 0});
+  expectNear(readScores(text, {0, 0}, {1, 3}, 2, -infinity).weights,
+             {0.5, 0.5});
+
+  text.normalizer = "sparsemax";
+  expectNear(readScores(text, {0.5, 0}, {1, 2}, 2, 1).weights, {0.25, 0});
+  expectNear(readScores(text, {0.5, 0}, {1, 2}, 2, 9).weights, {0, 0});
+
+  // It stands before the positions, so an equal of the largest gets nothing.
+  text.normalizer = "hardmax";
+  expectNear(readScores(text, {1, 3}, {1, 2}, 2, 2).weights, {0, 1});
+  result = readScores(text, {1, 3}, {1, 2}, 2, 3);
+  expectNear(result.weights, {0, 0});
+  EXPECT_EQ(result.valid.data[0], 1.0);
+
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
+    text.normalizer = normalizer;
+    // It is nothing to read (R3), and NaN in it spoils the row (R5).
+    result = readScores(text, {-infinity}, {quietNaN}, 1, 2);
+    EXPECT_EQ(result.context.data[0], 0.0);
+    EXPECT_EQ(result.valid.data[0], 0.0);
+    for (double sink : {quietNaN, infinity})
+      expectNear(readScores(text, {0, 1}, {1, 2}, 2, sink).weights,
+                 {quietNaN, quietNaN});
+  }
+}
+
+TEST(Read, OutsideOfTheIntervalNothingIsRead) {
+  // Begins and ends around lanes, before and behind the memory; a row each.
+  std::vector<int32_t> begins, ends;
+  for (int32_t begin : {-3, 0, 1, 15, 16, 17, 30, 40, 90})
+    for (int32_t end : {-2, 0, 1, 16, 18, 33, 40, 90}) {
+      begins.push_back(begin);
+      ends.push_back(end);
+    }
+  constexpr int64_t positions = 40;
+  int64_t rows = begins.size();
+  std::vector<double> scores, values;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < positions; ++j) {
+      bool inside = j >= begins[row] && j < ends[row];
+      scores.push_back(inside ? std::sin(j) : quietNaN);
+      values.push_back(inside ? j : quietNaN);
+    }
+  ReadText text = direct();
+  text.arguments += ", %b: tensor<?xi32>, %e: tensor<?xi32>";
+  text.inputs += ", %b[row] : tensor<?xi32>, %e[row] : tensor<?xi32>";
+  text.slices += ", %from: i32, %to: i32";
+  ReadText masked = text;
+  text.interval = "attn.yield %from, %to : i32, i32";
+  masked.mask = "%0 = arith.cmpi sge, %j, %from : i32\n"
+                "%1 = arith.cmpi slt, %j, %to : i32\n"
+                "%2 = arith.andi %0, %1 : i1\nattn.yield %2 : i1";
+  SmallVector<Tensor> arguments = {
+      Tensor::floats({rows}, std::vector<double>(rows)),
+      Tensor::floats({rows, positions}, scores),
+      Tensor::floats({rows, positions}, values),
+      Tensor::integers({rows}, std::vector<int32_t>(rows, positions - 3)),
+      Tensor::integers({rows}, begins),
+      Tensor::integers({rows}, ends)};
+  SmallVector<Tensor> one = Module(text.fused()).evaluate(arguments);
+  SmallVector<Tensor> other = Module(masked.fused()).evaluate(arguments);
+  for (auto [x, y] : llvm::zip(one, other))
+    expectSame(x, y); // to the bit
+  EXPECT_EQ(llvm::count(one[2].data, 1.0), 33);
+}
+
 TEST(Read, R5NaNSpoilsItsRow) {
-  for (const char *normalizer : {"softmax", "hardmax"}) {
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
     ReadText text = direct();
     text.normalizer = normalizer;
     Result result = readScores(text, {0, 1, quietNaN}, {1, 2, 3}, 3);
@@ -445,7 +546,7 @@ TEST(Read, FusedAndUnfusedAgree) {
                  "tensor<2x3x4xf32> -> tensor<2x3xf32>\n"
                  "attn.yield %0 : tensor<2x3xf32>";
   std::mt19937 generator(7);
-  for (const char *normalizer : {"softmax", "hardmax"}) {
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
     text.normalizer = normalizer;
     Result result = evaluateBoth(
         text,
