@@ -224,7 +224,8 @@ SpecValue Importer::callAt(const Call &call) {
        });
   auto normalize = NormalizeOp::create(
       builder, loc, pairs(real), pairs(boolean), getValueType(1, {}, boolean),
-      Normalizer::Softmax, score, mask, lengths, rows, mlir::Value());
+      Normalizer::Softmax, score, mask, /*sink=*/mlir::Value(), lengths, rows,
+      mlir::Value());
   auto sum = SumOp::create(
       builder, loc, TypeRange{withNumAxes(x.ir.getType(), 1)},
       normalize.getWeights(), normalize.getReadable(), ValueRange{x.ir},

@@ -28,8 +28,8 @@ void attn::eraseDead(Block &block) {
       op.erase();
 }
 
-/// The weight of which a part of a product is made, where several stand over each
-/// other in it.
+/// The weight of which a part of a product is made, where several stand over
+/// each other in it.
 static Value findWeight(SliceOp part) {
   auto linear = part.getInput().getDefiningOp<LinearOp>();
   auto stack = linear ? linear.getWeight().getDefiningOp<ConcatOp>() : nullptr;

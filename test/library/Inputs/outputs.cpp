@@ -4,8 +4,8 @@
 #include "pointer.h"
 #include "tacotron.h"
 
-#include <attn/attn.hpp>
 #include <algorithm>
+#include <attn/attn.hpp>
 #include <cmath>
 #include <iostream>
 
