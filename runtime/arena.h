@@ -16,12 +16,22 @@
 #include "runtime/aligned_buffer.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory_resource>
 
 namespace attn {
 
 /// Throws std::bad_alloc; callers may be compiled without exceptions.
 [[noreturn]] void throwOutOfMemory();
+
+/// The product of sizes, if that can be a size.
+inline size_t multiplySizes(std::initializer_list<size_t> factors) {
+  size_t product = 1;
+  for (size_t factor : factors)
+    if (__builtin_mul_overflow(product, factor, &product))
+      throwOutOfMemory();
+  return product;
+}
 
 /// The heap, but for large blocks: these are the system's pages, and go back to
 /// it when they are given back. A heap that blocks of ever other sizes come

@@ -16,13 +16,6 @@ namespace attn {
 
 namespace {
 
-size_t product(size_t a, size_t b) {
-  size_t result;
-  if (__builtin_mul_overflow(a, b, &result))
-    throwOutOfMemory();
-  return result;
-}
-
 /// The numbers of a frame, and of a row of the alignment that is kept.
 struct Sizes {
   size_t frame, alignment;
@@ -31,10 +24,8 @@ struct Sizes {
         int64_t heads)
       : frame(static_cast<size_t>(frameSize)),
         alignment(options.wantAlignment
-                      ? product(static_cast<size_t>(positions),
-                                options.alignmentHead == allHeads
-                                    ? static_cast<size_t>(heads)
-                                    : 1)
+                      ? multiplySizes({static_cast<size_t>(positions),
+                                       keptHeads(options.alignmentHead, heads)})
                       : 0) {}
 };
 
@@ -46,18 +37,18 @@ struct Speaker {
         stops(memory), alignment(memory), average(memory) {}
 
   void reserve(const Sizes &sizes, size_t emitted, bool stalls) {
-    frames.reserve(product(emitted, sizes.frame));
+    frames.reserve(multiplySizes({emitted, sizes.frame}));
     stops.reserve(emitted);
-    alignment.reserve(product(emitted, sizes.alignment));
+    alignment.reserve(multiplySizes({emitted, sizes.alignment}));
     average.reserve(stalls || sizes.alignment ? static_cast<size_t>(positions)
                                               : 0);
   }
   static void count(const SearchLimits &limits, const Sizes &sizes,
                     size_t emitted, Layout &layout) {
     layout.take<Speaker>(1);
-    layout.take<float>(product(emitted, sizes.frame));
+    layout.take<float>(multiplySizes({emitted, sizes.frame}));
     layout.take<double>(emitted);
-    layout.take<float>(product(emitted, sizes.alignment));
+    layout.take<float>(multiplySizes({emitted, sizes.alignment}));
     layout.take<float>(static_cast<size_t>(limits.memoryPositions));
   }
 
@@ -112,14 +103,9 @@ void Speaker::take(const StepResult &step, int64_t row,
         step.weights + row * step.memoryPositions * step.heads;
     average.resize(static_cast<size_t>(positions));
     averageHeads(weights, positions, step.heads, average.data());
-    if (options.wantAlignment && options.alignmentHead == averageOfHeads)
-      alignment.insert(alignment.end(), average.begin(), average.end());
-    else if (options.wantAlignment && options.alignmentHead == allHeads)
-      alignment.insert(alignment.end(), weights,
-                       weights + positions * step.heads);
-    else if (options.wantAlignment)
-      for (int64_t i = 0; i < positions; ++i)
-        alignment.push_back(weights[i * step.heads + options.alignmentHead]);
+    if (options.wantAlignment)
+      keepHeads(weights, average.data(), positions, step.heads,
+                options.alignmentHead, alignment);
     int64_t largest =
         std::max_element(average.begin(), average.end()) - average.begin();
     still = largest == place ? still + 1 : 0;
@@ -149,7 +135,8 @@ void Speaker::finish(const SearchOptions &options, const SearchTarget &target,
   hypothesis.stalled = stalled;
   if (options.wantAlignment) {
     hypothesis.memoryPositions = positions;
-    hypothesis.heads = options.alignmentHead == allHeads ? target.heads : 1;
+    hypothesis.heads =
+        static_cast<int64_t>(keptHeads(options.alignmentHead, target.heads));
     hypothesis.alignment.assign(alignment.begin(), alignment.end());
   }
 }
@@ -163,13 +150,13 @@ struct Batch {
   void reserve(size_t sentences, size_t frameSize) {
     sources.reserve(sentences);
     speakers.reserve(sentences);
-    frames.reserve(product(sentences, frameSize));
+    frames.reserve(multiplySizes({sentences, frameSize}));
     for (auto *numbers : {&positions, &owners, &parents})
       numbers->reserve(sentences);
   }
   static void count(size_t sentences, size_t frameSize, Layout &layout) {
     layout.take<SourceSpan>(sentences);
-    layout.take<float>(product(sentences, frameSize));
+    layout.take<float>(multiplySizes({sentences, frameSize}));
     for (int i = 0; i < 3; ++i)
       layout.take<int32_t>(sentences);
   }
@@ -223,7 +210,7 @@ size_t frameBytes(const SearchOptions &options, const SearchLimits &limits,
   Layout one, batch;
   Speaker::count(limits, sizes, static_cast<size_t>(limits.emitted), one);
   Batch::count(sentences, sizes.frame, batch);
-  batch.takeBytes(product(one.bytes(), sentences));
+  batch.takeBytes(multiplySizes({one.bytes(), sentences}));
   return batch.bytes();
 }
 
@@ -233,9 +220,9 @@ size_t frameHypothesisBytes(const SearchOptions &options,
   size_t emitted = static_cast<size_t>(limits.emitted);
   Layout one;
   one.take<Hypothesis>(1);
-  one.take<float>(product(emitted, sizes.frame));
+  one.take<float>(multiplySizes({emitted, sizes.frame}));
   one.take<double>(emitted);
-  one.take<float>(product(emitted, sizes.alignment));
+  one.take<float>(multiplySizes({emitted, sizes.alignment}));
   return one.bytes();
 }
 

@@ -249,13 +249,6 @@ bool Model::prepareForced(TokenIds forced, const SearchTarget &target,
                      "tokens", end >= 0, error);
 }
 
-static size_t multiply(size_t a, size_t b) {
-  size_t product;
-  if (__builtin_mul_overflow(a, b, &product))
-    throwOutOfMemory();
-  return product;
-}
-
 bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
                  bool withMemory, CallPlan &plan, Failure &failure) const {
   // As many batches as threads, if there are that many sentences. All of this
@@ -324,7 +317,8 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
   plan.workBytes = work.bytes();
   Layout call;
   call.take<SearchSentence>(limits.sentences);
-  call.take<InputSource>(multiply(limits.sentences, about->inputs.size()));
+  call.take<InputSource>(
+      multiplySizes({limits.sentences, about->inputs.size()}));
   call.take<size_t>(limits.sentences);
   call.take<Arena>(plan.workers);
   plan.callBytes = call.bytes();
@@ -472,9 +466,9 @@ bool Model::decode(std::span<SourceSentence> sentences,
   std::pmr::vector<size_t> order(&memory.call);
   prepared.reserve(sentences.size());
   order.reserve(sentences.size());
-  InputSource *sources =
-      Layout(memory.call)
-          .take<InputSource>(multiply(sentences.size(), about->inputs.size()));
+  InputSource *sources = Layout(memory.call)
+                             .take<InputSource>(multiplySizes(
+                                 {sentences.size(), about->inputs.size()}));
   for (size_t i = 0; i < sentences.size(); ++i) {
     SearchSentence &sentence =
         prepared.emplace_back(SearchSentence{{},

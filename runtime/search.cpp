@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 
@@ -42,21 +41,9 @@ struct Capacity {
   Capacity(const SearchOptions &options, const SearchLimits &limits);
 };
 
-size_t multiply(std::initializer_list<size_t> factors) {
-  size_t product = 1;
-  for (size_t factor : factors)
-    if (__builtin_mul_overflow(product, factor, &product))
-      throwOutOfMemory();
-  return product;
-}
-
 bool needsWeights(const SearchOptions &options) {
   return options.scoring.coverage > 0 || options.wantAttended ||
          (options.wantAlignment && options.alignmentHead == averageOfHeads);
-}
-
-size_t alignedHeads(const SearchOptions &options, int64_t heads) {
-  return options.alignmentHead == allHeads ? static_cast<size_t>(heads) : 1;
 }
 
 /// Searches of a sentence.
@@ -78,12 +65,13 @@ Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
                     searchCount(options, limits.forced));
   memory = static_cast<size_t>(limits.memoryPositions);
   emitted = static_cast<size_t>(limits.emitted);
-  nodes = multiply({emitted, wanted});
-  alignment = options.wantAlignment
-                  ? multiply({emitted, most, memory,
-                              alignedHeads(options, limits.heads)})
-                  : 0;
-  coverage = options.scoring.coverage > 0 ? multiply({most, memory}) : 0;
+  nodes = multiplySizes({emitted, wanted});
+  alignment =
+      options.wantAlignment
+          ? multiplySizes({emitted, most, memory,
+                           keptHeads(options.alignmentHead, limits.heads)})
+          : 0;
+  coverage = options.scoring.coverage > 0 ? multiplySizes({most, memory}) : 0;
   // Whatever the constraints: a plan does not depend on them.
   logits = static_cast<size_t>(limits.vocabularySize);
   this->samples = samples ? static_cast<size_t>(limits.vocabularySize) : 0;
@@ -103,7 +91,8 @@ struct Scratch {
     sampler.reserve(capacity.samples);
     next.reserve(capacity.wanted);
     rows.reserve(capacity.most);
-    weights.reserve(weighs ? multiply({capacity.most, capacity.memory}) : 0);
+    weights.reserve(weighs ? multiplySizes({capacity.most, capacity.memory})
+                           : 0);
     coverage.reserve(capacity.coverage);
     live.reserve(capacity.most);
   }
@@ -137,7 +126,8 @@ void Scratch::count(const Capacity &capacity, bool weighs, Layout &layout) {
   layout.take<double>(capacity.samples);
   layout.take<Continuation>(capacity.wanted);
   layout.take<Row>(capacity.most);
-  layout.take<float>(weighs ? multiply({capacity.most, capacity.memory}) : 0);
+  layout.take<float>(weighs ? multiplySizes({capacity.most, capacity.memory})
+                            : 0);
   layout.take<double>(capacity.coverage);
   layout.take<Live>(capacity.most);
 }
@@ -369,16 +359,9 @@ const Scratch::Row &SentenceSearch::row(const StepResult &step,
   }
   if (options.wantAlignment) {
     row.alignment = static_cast<int32_t>(alignmentRows++);
-    int32_t head = options.alignmentHead;
-    heads = head == allHeads ? step.heads : 1;
-    if (head == averageOfHeads)
-      alignments.insert(alignments.end(), average, average + memoryPositions);
-    else if (head == allHeads)
-      alignments.insert(alignments.end(), weights,
-                        weights + memoryPositions * heads);
-    else
-      for (int64_t position = 0; position < memoryPositions; ++position)
-        alignments.push_back(weights[position * step.heads + head]);
+    heads = static_cast<int64_t>(keptHeads(options.alignmentHead, step.heads));
+    keepHeads(weights, average, memoryPositions, step.heads,
+              options.alignmentHead, alignments);
   }
   return row;
 }
@@ -699,9 +682,11 @@ size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
   Layout one, batch;
   SentenceSearch::count(capacity, one);
   Scratch::count(capacity, needsWeights(options), batch);
-  size_t searches = multiply({searchCount(options, limits.forced), sentences});
-  Batch::count(sentences, searches, multiply({capacity.most, searches}), batch);
-  batch.takeBytes(multiply({one.bytes(), searches}));
+  size_t searches =
+      multiplySizes({searchCount(options, limits.forced), sentences});
+  Batch::count(sentences, searches, multiplySizes({capacity.most, searches}),
+               batch);
+  batch.takeBytes(multiplySizes({one.bytes(), searches}));
   return batch.bytes();
 }
 
@@ -717,10 +702,11 @@ size_t hypothesesBytes(const SearchOptions &options,
   if (options.wantAttended)
     one.take<int32_t>(capacity.emitted);
   if (options.wantAlignment)
-    one.take<float>(multiply({capacity.emitted, capacity.memory,
-                              alignedHeads(options, limits.heads)}));
+    one.take<float>(
+        multiplySizes({capacity.emitted, capacity.memory,
+                       keptHeads(options.alignmentHead, limits.heads)}));
   all.take<Hypothesis>(count);
-  all.takeBytes(multiply({one.bytes(), count}));
+  all.takeBytes(multiplySizes({one.bytes(), count}));
   return all.bytes();
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/constraints.h"
 #include "runtime/description.h"
 #include "runtime/distribution.h"
+#include "runtime/heads.h"
 #include "runtime/sampling.h"
 #include "runtime/scoring.h"
 
@@ -48,9 +49,6 @@ enum class Refill {
   Next,   ///< They are empty for a step.
   Never   ///< They stay empty: the beam shrinks.
 };
-
-/// Which weights an alignment has.
-constexpr int32_t averageOfHeads = -1, allHeads = -2;
 
 /// A token that a hypothesis emits.
 struct EmittedToken {
@@ -95,7 +93,7 @@ struct SearchOptions {
   /// whatever its probability.
   bool endAtMaximum = false;
   bool wantAlignment = false;
-  /// The number of a head, or one of the constants above.
+  /// The number of a head, or averageOfHeads or allHeads.
   int32_t alignmentHead = averageOfHeads;
   /// Whether to tell the most attended source word of each token.
   bool wantAttended = false;

@@ -16,8 +16,8 @@
 
 extern "C" {
 extern const attn_compiled_model attn_compiled;
-__attribute__((visibility("hidden"))) const attn_compiled_model attn_compiled =
-    {};
+__attribute__((visibility("hidden")))
+const attn_compiled_model attn_compiled = {};
 
 __attribute__((visibility("default"))) const attn_api *attn_model_root() {
   return attn_runtime_api();

@@ -70,7 +70,7 @@ private:
   /// Whether a value of the mask is another one at each position.
   bool isOfKey(Value value);
   /// A value that is the same at all positions, in the interval's region.
-  Value clone(Value value);
+  Value clone(Value value) { return cloneExpression(b, value, mapping); }
   /// The extreme element of such a value, as a bound.
   Value extreme(Value value, bool largest, bool *exact = nullptr);
   /// What a value of the mask can be, at any position.
@@ -142,16 +142,6 @@ bool MaskSolver::isOfKey(Value value) {
     result = llvm::any_of(value.getDefiningOp()->getOperands(),
                           [&](Value operand) { return isOfKey(operand); });
   return ofKey[value] = result;
-}
-
-Value MaskSolver::clone(Value value) {
-  if (Value found = mapping.lookupOrNull(value))
-    return found;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    clone(operand);
-  b.clone(*op, mapping);
-  return mapping.lookup(value);
 }
 
 Value MaskSolver::choose(Value x, Value y, bool larger) {
@@ -525,9 +515,7 @@ static void boundRead(ReadOp read) {
       remark::RemarkOpts::name("interval").category("attn-bound-reads");
   if (read.getMask().empty() || !read.getInterval().empty())
     return;
-  Block &block = read.getInterval().emplaceBlock();
-  for (BlockArgument argument : read.getMask().front().getArguments())
-    block.addArgument(argument.getType(), argument.getLoc());
+  Block &block = addBlockLike(read.getInterval(), read.getMask().front());
   MaskSolver solver(read, block);
   Interval interval = solver.solve();
   Location location = read.getMask().front().getTerminator()->getLoc();

@@ -479,14 +479,8 @@ std::optional<int64_t> StepHoister::getAxis(Value value) {
 }
 
 Value StepHoister::moveToEncoder(Value value) {
-  if (Value known = moved.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    moveToEncoder(operand);
   OpBuilder builder(encoder.getEncoded());
-  builder.clone(*op, moved);
-  return moved.lookup(value);
+  return cloneExpression(builder, value, moved);
 }
 
 /// A memory that was computed is named for the parameter it was computed with.

@@ -28,6 +28,17 @@ void attn::eraseDead(Block &block) {
       op.erase();
 }
 
+Value attn::cloneExpression(OpBuilder &builder, Value value,
+                            IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    cloneExpression(builder, operand, mapping);
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
 /// The weight of which a part of a product is made, where several stand over
 /// each other in it.
 static Value findWeight(SliceOp part) {

@@ -10,6 +10,8 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/IR/IRMapping.h"
+
 #include <string>
 
 namespace mlir::attn {
@@ -19,6 +21,10 @@ bool isCostlyFunction(Operation *op);
 
 /// Erases the operations of a block whose results nobody uses.
 void eraseDead(Block &block);
+
+/// Clones what `value` is computed by, as far as `mapping` does not know it,
+/// and gives the copy.
+Value cloneExpression(OpBuilder &builder, Value value, IRMapping &mapping);
 
 /// How a person would call a computation: by the operation, and the parameters
 /// that it is made with.

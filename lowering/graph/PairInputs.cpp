@@ -47,6 +47,13 @@ void attn::addRegionArguments(Block &block, const PairInputList &inputs,
   block.addArguments(inputs.getRegionArgumentTypes(context), locations);
 }
 
+Block &attn::addBlockLike(Region &region, Block &like) {
+  Block &block = region.emplaceBlock();
+  for (BlockArgument argument : like.getArguments())
+    block.addArgument(argument.getType(), argument.getLoc());
+  return block;
+}
+
 void attn::cloneRegionOver(PairOpInterface op, Region &from, Region &to,
                            PairInputList &inputs) {
   MLIRContext *context = op->getContext();

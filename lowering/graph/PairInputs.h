@@ -52,6 +52,9 @@ BlockArgument getPositionArgument(Block &block, PositionArgument which);
 void addRegionArguments(Block &block, const PairInputList &inputs,
                         MLIRContext *context);
 
+/// Gives an empty region a block with the arguments of another region's.
+Block &addBlockLike(Region &region, Block &like);
+
 /// Clones the region `from` of `op` into `to`, whose inputs are `inputs`:
 /// arguments are connected by value and map, so `inputs` must hold all those
 /// of `op`.

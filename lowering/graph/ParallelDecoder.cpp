@@ -269,9 +269,7 @@ bool DecoderLifter::liftRead(ReadOp op) {
 void DecoderLifter::hidePositionsToCome(ReadOp read) {
   Location location = read.getLoc();
   if (read.getMask().empty()) {
-    Block &block = read.getMask().emplaceBlock();
-    for (BlockArgument argument : read.getScore().front().getArguments())
-      block.addArgument(argument.getType(), argument.getLoc());
+    Block &block = addBlockLike(read.getMask(), read.getScore().front());
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
     Value seen =
         arith::CmpIOp::create(inner, location, arith::CmpIPredicate::sle,

@@ -236,28 +236,29 @@ def local(p, x, y, idea=True):
     return steps
 
 
-@example("source")
-def hard(p, x, y, idea=True):
+def look(p, x, y, weigh):
+    """One general score over the words; `weigh` makes weights of the scores."""
     e = embedding(p)
     h = [e[token] for token in x]
     w, steps = p("decoder.look.W", 8, 8), []
     for token in y:
         s = e[token]
-        scores = {j: dot(s, matvec(w, key)) for j, key in enumerate(h)}
-        first = min(j for j in scores if scores[j] == max(scores.values()))
-        a = {first: 1.0} if idea else softmax(scores)
+        a = weigh({j: dot(s, matvec(w, key)) for j, key in enumerate(h)})
         steps.append((logits_of(p, s + mix(a, h, 8)), spread(a, len(h))))
     return steps
 
 
 @example("source")
+def hard(p, x, y, idea=True):
+    def weigh(scores):
+        return {min(j for j in scores if scores[j] == max(scores.values())): 1.0}
+
+    return look(p, x, y, weigh if idea else softmax)
+
+
+@example("source")
 def sparsemax(p, x, y, idea=True):
-    e = embedding(p)
-    h = [e[token] for token in x]
-    w, steps = p("decoder.look.W", 8, 8), []
-    for token in y:
-        s = e[token]
-        scores = {j: dot(s, matvec(w, key)) for j, key in enumerate(h)}
+    def weigh(scores):
         # The threshold above which scores exceed it by 1 together, between two.
         high = max(scores.values())
         low = high - 1
@@ -267,9 +268,9 @@ def sparsemax(p, x, y, idea=True):
                 low = middle
             else:
                 high = middle
-        a = {j: max(score - low, 0) for j, score in scores.items()} if idea else softmax(scores)
-        steps.append((logits_of(p, s + mix(a, h, 8)), spread(a, len(h))))
-    return steps
+        return {j: max(score - low, 0) for j, score in scores.items()}
+
+    return look(p, x, y, weigh if idea else softmax)
 
 
 @example("source")

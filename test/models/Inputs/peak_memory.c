@@ -51,7 +51,8 @@ int main(int argc, char **argv) {
   attn_model *model = api->open(&options, &error);
   size_t length = (size_t)(argc - 6);
   const char *const *tokens = (const char *const *)argv + 6;
-  attn_sentences sentences = {sizeof sentences, 1, &length, &tokens, NULL, NULL};
+  attn_sentences sentences = {sizeof sentences, 1,    &length,
+                              &tokens,          NULL, NULL};
   attn_results *results =
       model ? api->decode(model, &sentences, NULL, &error) : NULL;
   if (!results) {
