@@ -32,6 +32,11 @@ using namespace mlir::attn;
 /// weights and a broadcast fill the sixteen registers of AVX2.
 static constexpr int64_t rowsPerTile = 6;
 
+/// How many inputs ahead weights are fetched. They are read once a step, from a
+/// cache that is slower than the products; the processor alone does not look
+/// far enough ahead.
+static constexpr int64_t prefetchDistance = 32;
+
 SmallVector<int64_t> attn::getPackedShape(int64_t numOutputs,
                                           int64_t numInputs) {
   return {(numOutputs + numLanes - 1) / numLanes, numInputs, numLanes};
@@ -179,7 +184,11 @@ void ProductWriter::multiply(Value firstRow, int64_t numRows, Value firstBlock,
       inputs.push_back(
           emitter.splat(memref::LoadOp::create(b, rows, ValueRange{row, k})));
     SmallVector<Value> sums;
+    Value ahead = add(k, prefetchDistance);
     for (Value block : blocks) {
+      memref::PrefetchOp::create(b, weights, ValueRange{block, ahead, zero},
+                                 /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
       Value weight =
           vector::LoadOp::create(b, lanes, weights, ValueRange{block, k, zero});
       for (Value input : inputs)
