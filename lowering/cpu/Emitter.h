@@ -202,9 +202,10 @@ private:
 };
 
 /// The function that multiplies packed weights with rows, made when first
-/// needed: (rows x K, packed [N / 16, K, 16], bias, rows x N). Where `linear`
-/// is given and has an epilogue, the function has it too, and takes its
-/// operands last, each rows x N or N.
+/// needed: (rows x K, packed [N / 16, K, 16], bias, rows x R, first). The
+/// results are the R outputs from block `first` of 16 on: all, or a part.
+/// Where `linear` is given and has an epilogue, the function has it too, and
+/// takes its operands last, each rows x N or N.
 func::FuncOp getOrCreateProduct(ModuleOp module, LinearOp linear);
 /// The shape of a packed weight of `numOutputs` x `numInputs`.
 SmallVector<int64_t> getPackedShape(int64_t numOutputs, int64_t numInputs);

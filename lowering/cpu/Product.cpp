@@ -80,10 +80,11 @@ public:
     weights = entry.getArgument(1);
     bias = entry.getArgument(2);
     results = entry.getArgument(3);
-    elements = entry.getArguments().drop_front(4);
+    firstBlock = entry.getArgument(4);
+    elements = entry.getArguments().drop_front(5);
     zero = emitter.constant(0);
     numInputs = dim(rows, 1);
-    numOutputs = dim(results, 1);
+    numResults = dim(results, 1);
     hasBias =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, dim(bias, 0), zero);
     none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
@@ -109,15 +110,15 @@ private:
   }
   Value startFor(Value firstOutput, Value mask);
   Value finish(Value sum, Value row, Value firstOutput, Value mask);
-  void multiply(Value firstRow, int64_t numRows, Value firstBlock,
+  void multiply(Value firstRow, int64_t numRows, Value first,
                 int64_t numBlocks);
 
   LinearOp linear;
   Emitter emitter;
   ImplicitLocOpBuilder &b;
   VectorType lanes;
-  Value rows, weights, bias, results, zero, numInputs, numOutputs, hasBias,
-      none;
+  Value rows, weights, bias, results, firstBlock, zero, numInputs, numResults,
+      hasBias, none;
   Block::BlockArgListType elements;
 };
 
@@ -156,20 +157,23 @@ Value ProductWriter::finish(Value sum, Value row, Value firstOutput,
 }
 
 /// Multiplies `numRows` rows from `firstRow` on with `numBlocks` blocks of 16
-/// outputs from `firstBlock` on. Each of the sums is a chain of its own, and
-/// several are under way at once, because one chain waits for every addition.
-void ProductWriter::multiply(Value firstRow, int64_t numRows, Value firstBlock,
+/// outputs, from block `first` of the results on. Each of the sums is a chain
+/// of its own, and several are under way at once, because one chain waits for
+/// every addition.
+void ProductWriter::multiply(Value firstRow, int64_t numRows, Value first,
                              int64_t numBlocks) {
-  SmallVector<Value> rowIndices, blocks, firstOutputs, masks, starts;
+  SmallVector<Value> rowIndices, blocks, columns, firstOutputs, masks, starts;
+  Value width = emitter.constant(numLanes);
   for (int64_t i = 0; i < numRows; ++i)
     rowIndices.push_back(add(firstRow, i));
   for (int64_t i = 0; i < numBlocks; ++i) {
-    blocks.push_back(add(firstBlock, i));
-    firstOutputs.push_back(
-        arith::MulIOp::create(b, blocks.back(), emitter.constant(numLanes)));
+    Value place = add(first, i);
+    blocks.push_back(arith::AddIOp::create(b, firstBlock, place));
+    columns.push_back(arith::MulIOp::create(b, place, width));
+    firstOutputs.push_back(arith::MulIOp::create(b, blocks.back(), width));
     masks.push_back(vector::CreateMaskOp::create(
         b, VectorType::get({numLanes}, b.getI1Type()),
-        ValueRange{arith::SubIOp::create(b, numOutputs, firstOutputs.back())}));
+        ValueRange{arith::SubIOp::create(b, numResults, columns.back())}));
     Value start = startFor(firstOutputs.back(), masks.back());
     starts.append(numRows, start);
   }
@@ -200,12 +204,14 @@ void ProductWriter::multiply(Value firstRow, int64_t numRows, Value firstBlock,
   for (int64_t i = 0, next = 0; i < numBlocks; ++i)
     for (Value row : rowIndices)
       vector::MaskedStoreOp::create(
-          b, results, ValueRange{row, firstOutputs[i]}, masks[i],
+          b, results, ValueRange{row, columns[i]}, masks[i],
           finish(loop.getResult(next++), row, firstOutputs[i], masks[i]));
 }
 
 void ProductWriter::run() {
-  Value numRows = dim(rows, 0), numBlocks = dim(weights, 0);
+  Value numRows = dim(rows, 0);
+  Value numBlocks =
+      arith::CeilDivUIOp::create(b, numResults, emitter.constant(numLanes));
   Value rest =
       arith::RemUIOp::create(b, numRows, emitter.constant(rowsPerTile));
   Value full = arith::SubIOp::create(b, numRows, rest);
@@ -269,7 +275,8 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
   auto matrix = MemRefType::get({any, any}, f32);
   auto packed = MemRefType::get({any, any, numLanes}, f32);
   auto vector = MemRefType::get({any}, f32);
-  SmallVector<Type> types = {matrix, packed, vector, matrix};
+  SmallVector<Type> types = {matrix, packed, vector, matrix,
+                             IndexType::get(context)};
   if (!epilogue.empty())
     for (Value element : linear.getElements())
       types.push_back(getNumAxes(element.getType()) == 0 ? vector : matrix);
@@ -334,7 +341,7 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
       // No bias: a vector of no elements.
       optionalBias ? asVector(getOrMaterialize(optionalBias), numOutputs)
                    : asVector(destination, 0),
-      asMatrix(builder, destination, numRows, numOutputs)};
+      asMatrix(builder, destination, numRows, numOutputs), constant(0)};
   auto linear = dyn_cast<LinearOp>(op);
   if (linear)
     for (Value element : linear.getElements()) {
