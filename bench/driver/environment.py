@@ -1,0 +1,104 @@
+"""Where things are, and what of them is there."""
+
+import functools
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Missing(Exception):
+    """Something that a row needs is not there: the row is left out, with a note."""
+
+
+class Environment:
+    root = ROOT
+
+    def __init__(self, build, python, output, peers, quick):
+        self.build, self.output = pathlib.Path(build).resolve(), pathlib.Path(output).resolve()
+        self.python, self.peers, self.quick = python, peers, quick
+        shared = os.environ.get("ATTN_SHARED") or ROOT.parent / "shared"
+        self.shared = pathlib.Path(shared)
+        self.attnc = self.build / "bin" / "attnc"
+        for folder in "logs", "models", "inputs":
+            (self.output / folder).mkdir(parents=True, exist_ok=True)
+
+    def shared_model(self, name):
+        folder = self.shared / "models" / name
+        if not folder.is_dir():
+            raise Missing(f"no model {name} in the shared folder (ATTN_SHARED)")
+        return folder
+
+    @functools.cached_property
+    def versions(self):
+        """Of the packages that the peers' Python has."""
+        if not self.python:
+            return {}
+        program = ("import importlib.metadata as m, json; print(json.dumps("
+                   "{d.metadata['Name'].lower(): d.version for d in m.distributions()}))")
+        result = subprocess.run([self.python, "-c", program], capture_output=True, text=True)
+        return json.loads(result.stdout) if result.returncode == 0 else {}
+
+    def wants(self, peer):
+        return self.peers is None or peer in self.peers
+
+    def need(self, *packages):
+        for package in packages:
+            if package not in self.versions:
+                raise Missing(f"{package} is not installed (bench/setup)")
+
+    @functools.cached_property
+    def attnc_help(self):
+        return subprocess.run([self.attnc, "--help"], capture_output=True, text=True).stdout
+
+    def compile(self, key, arguments):
+        """The library of a model and the seconds that compiling took."""
+        library = self.output / "models" / f"lib{key}.so"
+        start = time.perf_counter()
+        command = [self.attnc, *map(str, arguments), "-o", library]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            raise Missing(f"attnc failed: {result.stderr.strip().splitlines()[-1]}")
+        return library, time.perf_counter() - start
+
+    @functools.cached_property
+    def decode_worker(self):
+        """Our worker: plain C++ over the public header."""
+        return self.program("decode", [ROOT / "bench" / "workers" / "decode.cpp"], ["-ldl"])
+
+    def program(self, name, sources, flags):
+        target = self.output / name
+        if target.exists() and all(target.stat().st_mtime > source.stat().st_mtime
+                                   for source in sources):
+            return target
+        compiler = os.environ.get("CXX", "c++")
+        subprocess.run([compiler, "-std=c++17", "-O2", f"-I{ROOT / 'runtime' / 'include'}",
+                        *sources, *flags, "-o", target], check=True)
+        return target
+
+    def describe(self):
+        model = "unknown"
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    model = line.split(":", 1)[1].strip()
+                    break
+        wide = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx_vnni")
+                if flag in cpu_flags()]
+        return {"processor": model, "cores": os.cpu_count(), "vectors": " ".join(wide),
+                "system": platform.release(), "load": os.getloadavg()[0],
+                "packages": {name: self.versions[name] for name in (
+                    "torch", "onnxruntime", "ctranslate2", "pymarian", "numpy")
+                    if name in self.versions}}
+
+
+def cpu_flags():
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("flags"):
+                return set(line.split(":", 1)[1].split())
+    return set()

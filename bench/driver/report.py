@@ -1,0 +1,30 @@
+"""Rows as tables."""
+
+# Title, field, how to write it.
+COLUMNS = [
+    ("setting", "setting", str), ("threads", "threads", str), ("candidate", "candidate", str),
+    ("sentences/s", "sentences_per_second", "{:.1f}".format),
+    ("latency ms", "latency_ms", "{:.2f}".format),
+    ("p99 ms", "latency_p99_ms", "{:.2f}".format),
+    ("time us", "microseconds", "{:.1f}".format),
+    ("tokens", "tokens", str), ("peak MiB", "peak_mib", "{:.0f}".format),
+    ("their time / ours", "ratio", "{:.2f}".format),
+    ("note", "note", str),
+]
+
+
+def table(title, columns, rows):
+    """Markdown whose columns line up, so that it is readable as it is."""
+    cells = [[write(row[field]) if row.get(field) is not None else ""
+              for _, field, write in columns] for row in rows]
+    used = [i for i in range(len(columns)) if any(line[i] for line in cells)]
+    lines = [[columns[i][0] for i in used], None] + [[line[i] for i in used] for line in cells]
+    widths = [max(len(line[i]) for line in lines if line) for i in range(len(used))]
+    text = "".join("| " + " | ".join(
+        cell.ljust(width) for cell, width in zip(line or ["-" * w for w in widths], widths))
+        + " |\n" for line in lines)
+    return f"{title}\n\n{text}"
+
+
+def print_rows(title, rows):
+    print(table(f"### {title}", COLUMNS, rows), flush=True)

@@ -1,0 +1,136 @@
+"""What workloads that decode have in common: check the outputs, then take turns."""
+
+import contextlib
+import sys
+
+from bench.driver.statistics import median, percentile, ratio
+from bench.driver.turns import take_turns
+from bench.driver.worker import Worker, WorkerError
+
+OURS = "attn"
+# Hypotheses whose scores are closer may change places; sums of log-probabilities
+# of equal texts may differ by more.
+TIE, SCORE = 1e-4, 1e-3
+
+
+class Candidate:
+    """`exact`: its outputs must be ours. Others (reduced precision) are compared
+    with the candidate named `like`, or with nothing, and timed all the same."""
+
+    def __init__(self, name, command, *, exact=True, environment=None):
+        self.name, self.command, self.exact = name, command, exact
+        self.environment = environment
+
+
+class Setting:
+    def __init__(self, name, *, beam, batch, alpha=1.0, chunk=10, latency=False, **request):
+        self.name, self.chunk, self.latency = name, chunk, latency
+        self.request = {"beam": beam, "batch": batch, "alpha": alpha, **request}
+
+
+def compare(ours, theirs):
+    """What differs, as a message; None where nothing does."""
+    differing = []
+    for place, (a, b) in enumerate(zip(ours["ids"], theirs["ids"])):
+        apart = abs(ours["scores"][place] - theirs["scores"][place])
+        if apart > (SCORE if a == b else TIE):
+            differing.append((place, apart))
+    if not differing:
+        return None
+    place, apart = differing[0]
+    return (f"outputs differ in {len(differing)} of {len(ours['ids'])} sentences, "
+            f"first in number {place} by {apart:.2g}")
+
+
+def measure(environment, workload, candidates, settings, threads, sentences, checked, rounds,
+            reference=None):
+    """The rows of a workload for a number of threads.
+
+    `reference` answers, for the name of a setting, what ours must say for the
+    checked sentences: [ids or None], or None.
+    """
+    rows = []
+
+    def row(setting, name, **fields):
+        rows.append({"workload": workload, "setting": setting, "threads": threads,
+                     "candidate": name, **fields})
+
+    with contextlib.ExitStack() as stack:
+        workers = []
+        for candidate in candidates:
+            log = environment.output / "logs" / f"{workload}-{candidate.name}-{threads}.log"
+            try:
+                workers.append(stack.enter_context(Worker(
+                    candidate.name, candidate.command(threads), threads, log,
+                    environment.root, extra=candidate.environment)))
+            except WorkerError as error:
+                row("", candidate.name, note=f"does not start: {error}")
+        exact = {candidate.name: candidate.exact for candidate in candidates}
+        for setting in settings:
+            print(f"{workload} {setting.name}, {threads} threads", file=sys.stderr)
+            equal, notes = check(workers, setting, checked, exact, reference)
+            for name, note in notes.items():
+                if name not in [worker.name for worker in equal]:
+                    row(setting.name, name, note=note)
+            if not equal:
+                continue
+            chunk = setting.chunk if setting.chunk else sentences
+            requests = [("decode", dict(
+                first=first, count=min(chunk, sentences - first), want_results=False, **setting.request))
+                for first in range(0, sentences, chunk)]
+            replies, failed = take_turns(equal, requests, rounds)
+            for name, message in failed.items():
+                row(setting.name, name, note=message)
+            own = replies.get(OURS)
+            for name, answers in replies.items():
+                fields = figures(answers, len(requests), sentences, setting)
+                if own and name != OURS:
+                    fields["ratio"] = ratio([sum(one["seconds"]) for one in own],
+                                            [sum(one["seconds"]) for one in answers])
+                if name in notes:
+                    fields["note"] = notes[name]
+                row(setting.name, name, **fields)
+    return rows
+
+
+def check(workers, setting, checked, exact, reference):
+    """The workers whose outputs are as they must be, and notes."""
+    request = dict(first=0, count=checked, want_results=True,
+                   **setting.request)
+    replies, notes = take_turns(workers, [("decode", request)], 1)
+    answers = {name: own[0] for name, own in replies.items()}
+    ours = answers.get(OURS)
+    for name, answer in answers.items():
+        if name == OURS:
+            expected = reference(setting) if reference else None
+            if expected:
+                wrong = sum(one is not None and one != mine
+                            for one, mine in zip(expected, answer["ids"]))
+                if wrong:
+                    notes[name] = f"differs from the reference in {wrong} sentences"
+        elif ours and exact[name]:
+            message = compare(ours, answer)
+            if message:
+                notes[name] = message
+        elif ours:
+            same = sum(a == b for a, b in zip(ours["ids"], answer["ids"]))
+            notes[name] = f"{same} of {checked} outputs equal"
+    return [worker for worker in workers if worker.name in answers
+            and not (exact[worker.name] and worker.name in notes)], notes
+
+
+def figures(answers, requests, sentences, setting):
+    """`answers` has the requests of round 0, then of round 1 ..."""
+    rounds = [answers[i : i + requests] for i in range(0, len(answers), requests)]
+    totals = [sum(sum(one["seconds"]) for one in own) for own in rounds]
+    fields = {
+        "sentences_per_second": sentences / median(totals),
+        "tokens": sum(sum(one["emitted"]) for one in rounds[0]),
+        "peak_mib": max(one["peak_mib"] for one in answers),
+    }
+    if setting.latency:
+        each = [median(times) for times in zip(
+            *([seconds for one in own for seconds in one["seconds"]] for own in rounds))]
+        fields["latency_ms"] = 1e3 * median(each)
+        fields["latency_p99_ms"] = 1e3 * percentile(each, 99)
+    return fields

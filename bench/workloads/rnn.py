@@ -1,0 +1,90 @@
+"""W3 and W4: models with additive attention over a bidirectional GRU."""
+
+import json
+
+from bench.driver.environment import Missing
+from bench.workloads import decoding
+from bench.workloads.models import Model, read_lines
+
+
+def m30k(environment):
+    folder = environment.shared_model("m30k")
+    return Model(
+        environment, "m30k", environment.shared / "specs" / "rnnsearch.attn",
+        folder / "weights.safetensors",
+        {"source": folder / "source.vocab", "target": folder / "target.vocab"},
+        read_lines(folder / "test.source"),
+        dims=("E=192", "H=192", "S=384", "A=192", "L=192")), folder
+
+
+def g2p(environment):
+    folder = environment.root / "examples" / "g2p"
+    shared = environment.shared_model("g2p")
+    return Model(
+        environment, "g2p", folder / "g2p.attn", folder / "g2p.safetensors",
+        {"source": folder / "source.vocab", "target": folder / "target.vocab"},
+        read_lines(shared / "test.source")), shared
+
+
+def candidates(environment, model):
+    """What there is, and notes about what there is not."""
+    found, notes = [], []
+    library, _ = model.library()
+    found.append(decoding.Candidate("attn", lambda threads: model.worker(library, threads)))
+    if environment.wants("attn-int8"):
+        if "--precision" in environment.attnc_help:
+            small, _ = model.library("--precision", "int8", suffix="-int8")
+            found.append(decoding.Candidate(
+                "attn-int8", lambda threads: model.worker(small, threads), exact=False))
+        else:
+            notes.append(("attn-int8", "attnc has no --precision"))
+
+    def peer(name, packages, module, **config):
+        if not environment.wants(name):
+            return
+        try:
+            environment.need(*packages)
+        except Missing as missing:
+            notes.append((name, str(missing)))
+            return
+        found.append(decoding.Candidate(
+            name, lambda threads: model.peer(module, threads, **config)))
+
+    peer("torch", ["torch", "safetensors"], "rnn_torch", mode="eager")
+    peer("torch-compile", ["torch", "safetensors"], "rnn_torch", mode="compile")
+    peer("onnxruntime", ["onnxruntime", "onnx", "safetensors"], "rnn_onnxruntime")
+    return found, notes
+
+
+def run(environment, workload, threads):
+    make = {"W3": m30k, "W4": g2p}[workload]
+    try:
+        model, folder = make(environment)
+    except Missing as missing:
+        return [{"workload": workload, "setting": "", "threads": threads,
+                 "candidate": "", "note": str(missing)}]
+    # The lengths of the reference: 2 * (tokens + end token) + 10.
+    lengths = {"max_length_factor": 2, "max_length_offset": 12}
+    settings = [
+        decoding.Setting("greedy, batch 1", beam=1, batch=1, latency=True, **lengths),
+        decoding.Setting("beam 5, batch 1", beam=5, batch=1, latency=True, **lengths),
+        decoding.Setting("beam 5, batch 32", beam=5, batch=32, chunk=None, **lengths),
+    ]
+    references = [json.loads(line) for line in read_lines(folder / "reference.jsonl")]
+    checked = min(40 if environment.quick else 200, len(references))
+
+    def reference(setting):
+        if setting.request["beam"] == 1:
+            return [model.target_ids(one["greedy"]) for one in references[:checked]]
+        # A runner-up as good as the best may stand before it.
+        return [model.target_ids(one["beam5_alpha1"][0]["text"])
+                if one["beam5_alpha1"][0]["score"] - one["beam5_alpha1"][1]["score"] > 2e-5
+                else None for one in references[:checked]]
+
+    found, notes = candidates(environment, model)
+    rows = [{"workload": workload, "setting": "", "threads": threads, "candidate": name,
+             "note": note} for name, note in notes]
+    sentences = min(model.count, 96 if environment.quick else 1000)
+    return rows + decoding.measure(
+        environment, workload, found, settings, threads, sentences, checked,
+        1 if environment.quick else 3, reference)
