@@ -43,6 +43,13 @@ class Environment:
         result = subprocess.run([self.python, "-c", program], capture_output=True, text=True)
         return json.loads(result.stdout) if result.returncode == 0 else {}
 
+    @functools.cached_property
+    def packages(self):
+        """The folder of the packages of the peers' Python."""
+        program = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+        return pathlib.Path(subprocess.run([self.python, "-c", program], capture_output=True,
+                                           text=True, check=True).stdout.strip())
+
     def wants(self, peer):
         return self.peers is None or peer in self.peers
 
@@ -70,10 +77,15 @@ class Environment:
         """Our worker: plain C++ over the public header."""
         return self.program("decode", [ROOT / "bench" / "workers" / "decode.cpp"], ["-ldl"])
 
+    def python_worker(self, module, **config):
+        """The command line of a worker in the peers' Python."""
+        return [self.python, "-m", f"bench.workers.{module}", json.dumps(config)]
+
     def program(self, name, sources, flags):
         target = self.output / name
-        if target.exists() and all(target.stat().st_mtime > source.stat().st_mtime
-                                   for source in sources):
+        inputs = [*sources, sources[0].parent / "worker.h"]
+        if target.exists() and all(target.stat().st_mtime > one.stat().st_mtime
+                                   for one in inputs):
             return target
         compiler = os.environ.get("CXX", "c++")
         subprocess.run([compiler, "-std=c++17", "-O2", f"-I{ROOT / 'runtime' / 'include'}",
@@ -92,7 +104,8 @@ class Environment:
         return {"processor": model, "cores": os.cpu_count(), "vectors": " ".join(wide),
                 "system": platform.release(), "load": os.getloadavg()[0],
                 "packages": {name: self.versions[name] for name in (
-                    "torch", "onnxruntime", "ctranslate2", "pymarian", "numpy")
+                    "torch", "onnxruntime", "ctranslate2", "pymarian", "scipy-openblas32",
+                    "onednn-cpu-gomp", "numpy")
                     if name in self.versions}}
 
 

@@ -6,7 +6,6 @@ COLUMNS = [
     ("sentences/s", "sentences_per_second", "{:.1f}".format),
     ("latency ms", "latency_ms", "{:.2f}".format),
     ("p99 ms", "latency_p99_ms", "{:.2f}".format),
-    ("time us", "microseconds", "{:.1f}".format),
     ("tokens", "tokens", str), ("peak MiB", "peak_mib", "{:.0f}".format),
     ("their time / ours", "ratio", "{:.2f}".format),
     ("note", "note", str),
@@ -26,5 +25,31 @@ def table(title, columns, rows):
     return f"{title}\n\n{text}"
 
 
+def pivot(rows):
+    """A line for each setting, with our time and, for each other candidate, its
+    time by ours."""
+    lines, others = {}, []
+    for row in rows:
+        key = row["setting"], row["threads"]
+        line = lines.setdefault(key, {"setting": key[0], "threads": key[1]})
+        if row.get("note"):
+            line.setdefault("note", "")
+            line["note"] += f"{row['candidate']}: {row['note']}. "
+        elif "ratio" in row:
+            if row["candidate"] not in others:
+                others.append(row["candidate"])
+            line[row["candidate"]] = row["ratio"]
+        else:
+            line["microseconds"] = row["microseconds"]
+    columns = [("setting", "setting", str), ("threads", "threads", str),
+               ("attn, us", "microseconds", "{:.1f}".format)]
+    columns += [(f"{name} / attn", name, "{:.2f}".format) for name in others]
+    return columns + [("note", "note", str)], list(lines.values())
+
+
 def print_rows(title, rows):
-    print(table(f"### {title}", COLUMNS, rows), flush=True)
+    if any("microseconds" in row for row in rows):
+        columns, rows = pivot(rows)
+    else:
+        columns = COLUMNS
+    print(table(f"### {title}", columns, rows), flush=True)

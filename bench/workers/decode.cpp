@@ -13,78 +13,20 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "worker.h"
+
 #include <attn/attn.hpp>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <sstream>
 
+using namespace attn::bench;
+
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-/// A flat JSON object: texts without escapes, numbers, true and false.
-class Request {
-public:
-  explicit Request(const std::string &line) {
-    std::size_t at = 0;
-    auto text = [&] {
-      std::size_t begin = line.find('"', at) + 1, end = line.find('"', begin);
-      at = end + 1;
-      return line.substr(begin, end - begin);
-    };
-    while (line.find('"', at) != std::string::npos) {
-      std::string name = text();
-      at = line.find_first_not_of(": ", at);
-      if (line[at] == '"') {
-        fields[name] = text();
-        continue;
-      }
-      std::size_t end = line.find_first_of(",}", at);
-      fields[name] = line.substr(at, end - at);
-      at = end;
-    }
-  }
-  std::string text(const std::string &name) const {
-    auto found = fields.find(name);
-    if (found == fields.end())
-      throw std::runtime_error("expected '" + name + "' in the request");
-    return found->second;
-  }
-  double number(const std::string &name) const { return std::stod(text(name)); }
-  std::size_t count(const std::string &name) const {
-    return static_cast<std::size_t>(number(name));
-  }
-  bool flag(const std::string &name) const { return text(name) == "true"; }
-  bool has(const std::string &name) const { return fields.count(name) != 0; }
-
-private:
-  std::map<std::string, std::string> fields;
-};
-
-double peakMib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.rfind("VmHWM:", 0) == 0)
-      return std::stod(line.substr(6)) / 1024;
-  return 0;
-}
-
-void answer(std::string fields) {
-  if (!fields.empty())
-    fields += ", ";
-  std::cout << "{" << fields << "\"peak_mib\": " << peakMib() << "}"
-            << std::endl;
-}
 
 template <typename Range, typename Print>
 std::string list(const Range &range, Print print) {
@@ -211,11 +153,6 @@ int main(int argc, char **argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception &error) {
-    // Messages of this program have no quotes that would need an escape.
-    std::string message;
-    for (char c : std::string(error.what()))
-      message += c == '"' || c == '\\' || c == '\n' ? '\'' : c;
-    answer("\"error\": \"" + message + "\"");
-    return 1;
+    fail(error.what());
   }
 }

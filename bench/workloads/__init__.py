@@ -1,8 +1,10 @@
 """The workloads by name: a title, and a function that answers with rows."""
 
-from bench.workloads import rnn
+from bench.workloads import products, read, rnn
 
 WORKLOADS = {
+    "W1": ("a fused read, 512 features", read.run),
+    "W2": ("matrix products of decoding", products.run),
     "W3": ("m30k, German to English", rnn.run),
     "W4": ("g2p, spelling to phonemes", rnn.run),
 }

@@ -1,7 +1,5 @@
 """The models that are measured, and what the workers have to know of them."""
 
-import json
-
 
 class Model:
     """A spec with its weights, vocabularies and sentences."""
@@ -42,7 +40,7 @@ class Model:
                       end=self.end, vocabulary=len(self.target), threads=threads)
         if self.source_end is not None:
             config["source_end"] = self.source_end
-        return [self.environment.python, "-m", f"bench.workers.{module}", json.dumps(config)]
+        return self.environment.python_worker(module, **config)
 
     def target_ids(self, text):
         ids = {word: number for number, word in enumerate(self.target)}

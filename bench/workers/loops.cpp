@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "bench/loops.h"
+#include "bench/workers/loops.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,195 @@
+//===- read.cpp - fused reads as a worker of the benchmark ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   bench_read CANDIDATE
+//
+// Reads of one query a sentence, by CANDIDATE: `attn` is the compiled read;
+// `loops` are the loops that a C++ programmer writes, with all that GCC can do;
+// `touch` only reads keys and values, so it is the bound that memory sets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bench/workers/compile.h"
+#include "bench/workers/loops.h"
+#include "bench/workers/worker.h"
+
+#include "dialect/Attn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <array>
+#include <optional>
+
+using namespace mlir;
+using namespace mlir::attn;
+using ::attn::bench::Array;
+using ::attn::bench::Prepared;
+using ::attn::bench::Request;
+
+/// {0}: the features. All reads take queries, keys, a vector, values, lengths.
+static const char *const additiveText = R"(
+func.func @f(%q: tensor<?x{0}xf32>, %k: tensor<?x?x{0}xf32>,
+             %v: tensor<{0}xf32>, %h: tensor<?x?x{0}xf32>, %n: tensor<?xi32>)
+    -> tensor<?x{0}xf32> {{
+  %e = attn.score ins(%q[row] : tensor<?x{0}xf32>,
+      %k[row, key] : tensor<?x?x{0}xf32>, %v[] : tensor<{0}xf32>)
+      lengths(%n) {{
+  ^bb0(%a: tensor<{0}xf32>, %b: tensor<{0}xf32>, %c: tensor<{0}xf32>,
+       %i: i32, %j: i32, %o: i32, %m: i32):
+    %0 = arith.addf %a, %b : tensor<{0}xf32>
+    %1 = math.tanh %0 : tensor<{0}xf32>
+    %2 = attn.dot %c, %1 : tensor<{0}xf32> -> f32
+    attn.yield %2 : f32
+  } -> tensor<?x?xf32>
+  %p, %readable, %valid = attn.normalize softmax %e lengths(%n)
+      : tensor<?x?xf32> -> tensor<?x?xf32>, tensor<?x?xi1>, tensor<?xi1>
+  %s = attn.sum %p : tensor<?x?xf32> readable(%readable : tensor<?x?xi1>)
+      ins(%h[row, key] : tensor<?x?x{0}xf32>) lengths(%n) {{
+  ^bb0(%b: tensor<{0}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
+    attn.yield %b : tensor<{0}xf32>
+  } -> tensor<?x{0}xf32>
+  return %s : tensor<?x{0}xf32>
+}
+)";
+
+/// {0}: heads, {1}: features of a head, {2}: what scores are multiplied by.
+static const char *const dotText = R"(
+func.func @f(%q: tensor<?x{0}x{1}xf32>, %k: tensor<?x?x{0}x{1}xf32>,
+             %v: tensor<{0}xf32>, %h: tensor<?x?x{0}x{1}xf32>,
+             %n: tensor<?xi32>) -> tensor<?x{0}x{1}xf32> {{
+  %e = attn.score ins(%q[row] : tensor<?x{0}x{1}xf32>,
+      %k[row, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) {{
+  ^bb0(%a: tensor<{0}x{1}xf32>, %b: tensor<{0}x{1}xf32>,
+       %i: i32, %j: i32, %o: i32, %m: i32):
+    %0 = attn.dot %a, %b : tensor<{0}x{1}xf32> -> tensor<{0}xf32>
+    %c = arith.constant dense<{2}> : tensor<{0}xf32>
+    %1 = arith.mulf %0, %c : tensor<{0}xf32>
+    attn.yield %1 : tensor<{0}xf32>
+  } -> tensor<?x?x{0}xf32>
+  %p, %readable, %valid = attn.normalize softmax %e lengths(%n)
+      : tensor<?x?x{0}xf32>
+      -> tensor<?x?x{0}xf32>, tensor<?x?x{0}xi1>, tensor<?x{0}xi1>
+  %s = attn.sum %p : tensor<?x?x{0}xf32>
+      readable(%readable : tensor<?x?x{0}xi1>)
+      ins(%h[row, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) {{
+  ^bb0(%b: tensor<{0}x{1}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
+    attn.yield %b : tensor<{0}x{1}xf32>
+  } -> tensor<?x{0}x{1}xf32>
+  return %s : tensor<?x{0}x{1}xf32>
+}
+)";
+
+namespace {
+
+/// A memref of a dense array.
+template <size_t rank> struct Descriptor {
+  Descriptor(void *data, std::array<int64_t, rank> shape)
+      : allocated(data), aligned(data), sizes(shape) {
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0; stride *= sizes[i])
+      strides[i] = stride;
+  }
+  void *allocated, *aligned;
+  int64_t offset = 0;
+  std::array<int64_t, rank> sizes, strides;
+};
+
+/// What a request asks for. Inputs are made here as in read_torch.py.
+struct Read {
+  explicit Read(const Request &request)
+      : sentences(request.count("sentences")),
+        positions(request.count("positions")),
+        features(request.count("features")), heads(request.count("heads")),
+        queries(sentences * features, 1),
+        keys(sentences * positions * features, 2),
+        values(sentences * positions * features, 3), vector(features, 4),
+        scores(positions), contexts(sentences * features),
+        lengths(sentences, int32_t(positions)) {
+    for (size_t i = 0; i < features; ++i)
+      vector.data()[i] *= 0.1f;
+  }
+  ::attn::bench::Read loops() const {
+    return {int(sentences), int(positions), int(features),
+            queries.data(), keys.data(),    values.data(),
+            vector.data(),  scores.data(),  contexts.data()};
+  }
+
+  size_t sentences, positions, features, heads;
+  Array queries, keys, values, vector, scores, contexts;
+  std::vector<int32_t> lengths;
+};
+
+using Function = void(void *, void *, void *, void *, void *, void *);
+
+/// The compiled read, with its arguments; `rank` is that of a query.
+template <size_t rank>
+std::function<void()> bind(std::shared_ptr<Read> read,
+                           std::array<int64_t, rank - 1> shape,
+                           Function *function) {
+  std::array<int64_t, rank> query;
+  std::array<int64_t, rank + 1> memory;
+  query[0] = memory[0] = int64_t(read->sentences);
+  memory[1] = int64_t(read->positions);
+  std::copy(shape.begin(), shape.end(), query.begin() + 1);
+  std::copy(shape.begin(), shape.end(), memory.begin() + 2);
+  return
+      [function, own = read, q = Descriptor<rank>(read->queries.data(), query),
+       k = Descriptor<rank + 1>(read->keys.data(), memory),
+       v = Descriptor<1>(read->vector.data(), {shape[0]}),
+       h = Descriptor<rank + 1>(read->values.data(), memory),
+       n = Descriptor<1>(read->lengths.data(), {query[0]}),
+       c = Descriptor<rank>(read->contexts.data(), query)]() mutable {
+        (void)own; // what the arguments refer to
+        function(&q, &k, &v, &h, &n, &c);
+      };
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::string candidate = argc > 1 ? argv[1] : "attn";
+  MLIRContext context;
+  context.loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect,
+                      math::MathDialect>();
+  std::map<std::pair<size_t, size_t>, std::unique_ptr<Jit>> compiled;
+
+  return ::attn::bench::serve([&](const Request &request) -> Prepared {
+    auto read = std::make_shared<Read>(request);
+    auto finish = [&](std::function<void()> run) {
+      return Prepared{std::move(run), read->contexts.data(),
+                      read->contexts.size};
+    };
+    if (candidate == "touch")
+      return finish([=] { ::attn::bench::loops_plain::touch(read->loops()); });
+    if (candidate == "loops") {
+      if (read->heads > 1)
+        ::attn::bench::fail("expected one head for loops");
+      return finish(
+          [=] { ::attn::bench::loops_veclib::additiveRead(read->loops()); });
+    }
+    std::unique_ptr<Jit> &jit = compiled[{read->heads, read->features}];
+    size_t width = read->features / read->heads;
+    if (!jit)
+      jit = ::attn::bench::compile(
+          read->heads == 1
+              ? llvm::formatv(additiveText, read->features).str()
+              : llvm::formatv(dotText, read->heads, width,
+                              llvm::formatv("{0:e}", 1 / std::sqrt(width)))
+                    .str(),
+          context);
+    if (!jit)
+      ::attn::bench::fail("the read does not compile");
+    Function *function = jit->lookup<Function>("_mlir_ciface_f");
+    if (read->heads == 1)
+      return finish(bind<2>(read, {int64_t(width)}, function));
+    return finish(
+        bind<3>(read, {int64_t(read->heads), int64_t(width)}, function));
+  });
+}
