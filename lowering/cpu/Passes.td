@@ -62,6 +62,53 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
   ];
 }
 
+def ScheduleKernels : Pass<"attn-schedule-kernels", "::mlir::ModuleOp"> {
+  let summary = "arranges the loops of kernels for a processor";
+  let description = [{
+    Kernels are written as plain loops, each with the name of what it goes
+    through: `attn.loop = "rows"`. A schedule says how these are arranged: how
+    many iterations are under way at once, in which order, what is fetched ahead.
+    It is a sequence of MLIR's transform dialect with the name of a kind of
+    kernel, `attn.kernel`, and a file under lowering/cpu/schedules, for one
+    instruction set. A user's file comes before those.
+
+    A schedule cannot change results: it moves iterations that do not depend on
+    each other, and no operation inside of one (R13, R21).
+
+    ```mlir
+    func.func @product(...) attributes {attn.kernel = "product"} {
+      scf.for %block = %first to %end step %c1 {
+        scf.for %row = %c0 to %rows step %c1 {
+          %sum = scf.for %k = %c0 to %inputs step %c1 iter_args(%s = %start) {
+            ...
+          } {attn.loop = "inputs"}
+        } {attn.loop = "rows"}
+      } {attn.loop = "outputs"}
+    ```
+
+    with
+
+    ```mlir
+    transform.named_sequence @product(%kernel: !transform.any_op {transform.readonly}) {
+      %rows = transform.attn.loops "rows" of %kernel : (!transform.any_op) -> !transform.any_op
+      %four = transform.attn.tile %rows by [4] : (!transform.any_op) -> !transform.any_op
+      transform.attn.jam %four by [4] : !transform.any_op
+    ```
+
+    multiplies four rows with each weight that it loads.
+  }];
+  let options = [
+    Option<"instructionSet", "instruction-set", "std::string", "\"portable\"",
+           "avx512, avx2 or portable: whose schedules are taken">,
+    Option<"file", "file", "std::string", "",
+           "a file of schedules that come first">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::transform::TransformDialect"
+  ];
+}
+
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "places all buffers of a program in one workspace";
   let description = [{

@@ -39,10 +39,15 @@ void attn::buildLoopsPipeline(OpPassManager &manager) {
   manager.addPass(createConvertToLoops());
 }
 
-void attn::buildLlvmPipeline(OpPassManager &manager, Numerics numerics) {
+void attn::buildLlvmPipeline(OpPassManager &manager,
+                             const KernelOptions &options) {
+  ScheduleKernelsOptions schedule;
+  schedule.instructionSet = options.instructionSet;
+  schedule.file = options.scheduleFile;
+  manager.addPass(createScheduleKernels(schedule));
   manager.addPass(createPlanWorkspace());
   ExpandMathOptions math;
-  math.portable = numerics == Numerics::Portable;
+  math.portable = options.numerics == Numerics::Portable;
   manager.addPass(createExpandMath(math));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -29,9 +29,17 @@ namespace mlir::attn {
 void buildGraphPipeline(OpPassManager &manager);
 /// attn to functions of loops over buffers.
 void buildLoopsPipeline(OpPassManager &manager);
+/// What kernels are written for.
+struct KernelOptions {
+  Numerics numerics = Numerics::Fma;
+  /// Whose schedules arrange them: a folder of lowering/cpu/schedules.
+  std::string instructionSet = "portable";
+  /// A file of schedules that come first, or empty.
+  std::string scheduleFile;
+};
 /// These to the LLVM dialect, with the runtime's entry points.
 void buildLlvmPipeline(OpPassManager &manager,
-                       Numerics numerics = Numerics::Fma);
+                       const KernelOptions &options = {});
 /// Makes them known to attn-opt: -attn-graph-pipeline, -attn-loops-pipeline,
 /// -attn-llvm-pipeline.
 void registerCpuPipelines();

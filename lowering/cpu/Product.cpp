@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // One function multiplies all products of a library that have the same
-// epilogue. Weights are packed in
-// blocks of 16 outputs, so that a step over the inputs reads one vector of
-// weights and one number per row. Each element is a chain of fused
-// multiply-adds in the order of the inputs, whatever the number of rows is
-// (R13).
+// epilogue. Weights are packed in blocks of 16 outputs, so that a step over the
+// inputs reads one vector of weights and one number per row. Each element is a
+// chain of fused multiply-adds in the order of the inputs, however a schedule
+// arranges the loops (R13).
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/LoopTransforms.h"
 
 #include "dialect/Axes.h"
 
@@ -27,15 +27,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// Rows that share one pass over a block of weights. Six rows of 16 lanes, the
-/// weights and a broadcast fill the sixteen registers of AVX2.
-static constexpr int64_t rowsPerTile = 6;
-
-/// How many inputs ahead weights are fetched. They are read once a step, from a
-/// cache that is slower than the products; the processor alone does not look
-/// far enough ahead.
-static constexpr int64_t prefetchDistance = 32;
 
 SmallVector<int64_t> attn::getPackedShape(int64_t numOutputs,
                                           int64_t numInputs) {
@@ -96,22 +87,24 @@ private:
   Value dim(Value buffer, int64_t index) {
     return memref::DimOp::create(b, buffer, index);
   }
-  Value add(Value value, int64_t offset) {
-    return offset == 0 ? value
-                       : Value(arith::AddIOp::create(b, value,
-                                                     emitter.constant(offset)));
-  }
-  void forEach(Value from, Value to, int64_t step,
+  /// Runs `body` from 0 to `size`, in a loop of this name.
+  void forEach(StringRef name, Value size,
                const std::function<void(Value)> &body) {
-    auto loop = scf::ForOp::create(b, from, to, emitter.constant(step));
+    auto loop = scf::ForOp::create(b, zero, size, emitter.constant(1));
+    nameLoop(loop, name);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVar());
   }
-  Value startFor(Value firstOutput, Value mask);
-  Value finish(Value sum, Value row, Value firstOutput, Value mask);
-  void multiply(Value firstRow, int64_t numRows, Value first,
-                int64_t numBlocks);
+  /// 16 outputs: their block of weights, their first output, the column of the
+  /// results where that goes, and which of them there are.
+  struct Outputs {
+    Value block, first, column, mask;
+  };
+  Outputs locate(Value number);
+  Value startFor(const Outputs &outputs);
+  Value multiply(Value row, Value block, Value start);
+  Value finish(Value row, const Outputs &outputs);
 
   LinearOp linear;
   Emitter emitter;
@@ -124,137 +117,91 @@ private:
 
 } // namespace
 
+ProductWriter::Outputs ProductWriter::locate(Value number) {
+  Outputs outputs;
+  Value width = emitter.constant(numLanes);
+  outputs.block = arith::AddIOp::create(b, firstBlock, number);
+  outputs.first = arith::MulIOp::create(b, outputs.block, width);
+  outputs.column = arith::MulIOp::create(b, number, width);
+  outputs.mask = vector::CreateMaskOp::create(
+      b, VectorType::get({numLanes}, b.getI1Type()),
+      ValueRange{arith::SubIOp::create(b, numResults, outputs.column)});
+  return outputs;
+}
+
 /// What the sums of 16 outputs begin with: the bias, or zero.
-Value ProductWriter::startFor(Value firstOutput, Value mask) {
+Value ProductWriter::startFor(const Outputs &outputs) {
   auto withBias = scf::IfOp::create(b, TypeRange{lanes}, hasBias, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(withBias.thenBlock());
   scf::YieldOp::create(
       b, ValueRange{vector::MaskedLoadOp::create(
-             b, lanes, bias, ValueRange{firstOutput}, mask, none)});
+             b, lanes, bias, ValueRange{outputs.first}, outputs.mask, none)});
   b.setInsertionPointToStart(withBias.elseBlock());
   scf::YieldOp::create(b, none);
   return withBias.getResult(0);
 }
 
-/// Puts 16 sums through the epilogue.
-Value ProductWriter::finish(Value sum, Value row, Value firstOutput,
-                            Value mask) {
-  if (!linear || linear.getEpilogue().empty())
-    return sum;
+/// The sums of 16 outputs of a row.
+Value ProductWriter::multiply(Value row, Value block, Value start) {
+  auto loop =
+      scf::ForOp::create(b, zero, numInputs, emitter.constant(1), start);
+  nameLoop(loop, "inputs");
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value k = loop.getInductionVar();
+  Value input =
+      emitter.splat(memref::LoadOp::create(b, rows, ValueRange{row, k}));
+  Value weight =
+      vector::LoadOp::create(b, lanes, weights, ValueRange{block, k, zero});
+  scf::YieldOp::create(b, ValueRange{math::FmaOp::create(
+                              b, input, weight, loop.getRegionIterArg(0))});
+  return loop.getResult(0);
+}
+
+/// What the epilogue makes of 16 sums, which stand among the results.
+Value ProductWriter::finish(Value row, const Outputs &outputs) {
   Block &block = linear.getEpilogue().front();
-  emitter.bindScalar(block.getArgument(0), sum);
+  emitter.bindScalar(block.getArgument(0),
+                     vector::MaskedLoadOp::create(
+                         b, lanes, results, ValueRange{row, outputs.column},
+                         outputs.mask, none));
   for (auto [argument, element] :
        llvm::zip(block.getArguments().drop_front(), elements)) {
-    SmallVector<Value> place = {firstOutput};
+    SmallVector<Value> place = {outputs.first};
     if (cast<MemRefType>(element.getType()).getRank() == 2)
       place.insert(place.begin(), row);
-    emitter.bindScalar(argument, vector::MaskedLoadOp::create(
-                                     b, lanes, element, place, mask, none));
+    emitter.bindScalar(argument,
+                       vector::MaskedLoadOp::create(b, lanes, element, place,
+                                                    outputs.mask, none));
   }
   return emitter.evaluate(block.getTerminator()->getOperand(0),
                           {.axes = {}, .features = {}, .isVector = true});
 }
 
-/// Multiplies `numRows` rows from `firstRow` on with `numBlocks` blocks of 16
-/// outputs, from block `first` of the results on. Each of the sums is a chain
-/// of its own, and several are under way at once, because one chain waits for
-/// every addition.
-void ProductWriter::multiply(Value firstRow, int64_t numRows, Value first,
-                             int64_t numBlocks) {
-  SmallVector<Value> rowIndices, blocks, columns, firstOutputs, masks, starts;
-  Value width = emitter.constant(numLanes);
-  for (int64_t i = 0; i < numRows; ++i)
-    rowIndices.push_back(add(firstRow, i));
-  for (int64_t i = 0; i < numBlocks; ++i) {
-    Value place = add(first, i);
-    blocks.push_back(arith::AddIOp::create(b, firstBlock, place));
-    columns.push_back(arith::MulIOp::create(b, place, width));
-    firstOutputs.push_back(arith::MulIOp::create(b, blocks.back(), width));
-    masks.push_back(vector::CreateMaskOp::create(
-        b, VectorType::get({numLanes}, b.getI1Type()),
-        ValueRange{arith::SubIOp::create(b, numResults, columns.back())}));
-    Value start = startFor(firstOutputs.back(), masks.back());
-    starts.append(numRows, start);
-  }
-  auto loop =
-      scf::ForOp::create(b, zero, numInputs, emitter.constant(1), starts);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value k = loop.getInductionVar();
-    SmallVector<Value> inputs;
-    for (Value row : rowIndices)
-      inputs.push_back(
-          emitter.splat(memref::LoadOp::create(b, rows, ValueRange{row, k})));
-    SmallVector<Value> sums;
-    Value ahead = add(k, prefetchDistance);
-    for (Value block : blocks) {
-      memref::PrefetchOp::create(b, weights, ValueRange{block, ahead, zero},
-                                 /*isWrite=*/false, /*localityHint=*/3,
-                                 /*isDataCache=*/true);
-      Value weight =
-          vector::LoadOp::create(b, lanes, weights, ValueRange{block, k, zero});
-      for (Value input : inputs)
-        sums.push_back(math::FmaOp::create(b, input, weight,
-                                           loop.getRegionIterArg(sums.size())));
-    }
-    scf::YieldOp::create(b, sums);
-  }
-  for (int64_t i = 0, next = 0; i < numBlocks; ++i)
-    for (Value row : rowIndices)
-      vector::MaskedStoreOp::create(
-          b, results, ValueRange{row, columns[i]}, masks[i],
-          finish(loop.getResult(next++), row, firstOutputs[i], masks[i]));
-}
-
 void ProductWriter::run() {
   Value numRows = dim(rows, 0);
+  auto store = [&](Value row, const Outputs &outputs, Value value) {
+    vector::MaskedStoreOp::create(b, results, ValueRange{row, outputs.column},
+                                  outputs.mask, value);
+  };
   Value numBlocks =
       arith::CeilDivUIOp::create(b, numResults, emitter.constant(numLanes));
-  Value rest =
-      arith::RemUIOp::create(b, numRows, emitter.constant(rowsPerTile));
-  Value full = arith::SubIOp::create(b, numRows, rest);
-  Value hasTiles =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, full, zero);
-  {
-    auto branch = scf::IfOp::create(b, hasTiles, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    forEach(zero, numBlocks, 1, [&](Value block) {
-      forEach(zero, full, rowsPerTile,
-              [&](Value row) { multiply(row, rowsPerTile, block, 1); });
+  forEach("outputs", numBlocks, [&](Value number) {
+    Outputs outputs = locate(number);
+    Value start = startFor(outputs);
+    forEach("rows", numRows, [&](Value row) {
+      store(row, outputs, multiply(row, outputs.block, start));
     });
-  }
-  // What is left is one tile of exactly its height; the fewer its rows, the
-  // more blocks it takes at once.
-  SmallVector<int64_t> cases;
-  for (int64_t count = 1; count < rowsPerTile; ++count)
-    cases.push_back(count);
-  auto remainder =
-      scf::IndexSwitchOp::create(b, TypeRange{}, rest, cases, cases.size());
-  OpBuilder::InsertionGuard guard(b);
-  for (auto [region, count] : llvm::zip(remainder.getCaseRegions(), cases)) {
-    b.setInsertionPointToStart(&region.emplaceBlock());
-    Value from = zero;
-    for (int64_t together = rowsPerTile / count; together > 0; together /= 2) {
-      Value to = numBlocks;
-      if (together > 1) {
-        Value left = arith::SubIOp::create(b, numBlocks, from);
-        Value over =
-            arith::RemUIOp::create(b, left, emitter.constant(together));
-        to = arith::SubIOp::create(b, numBlocks, over);
-      }
-      forEach(from, to, together, [&, count = count](Value block) {
-        multiply(full, count, block, together);
-      });
-      from = to;
-    }
-    scf::YieldOp::create(b);
-  }
-  b.setInsertionPointToStart(&remainder.getDefaultRegion().emplaceBlock());
-  scf::YieldOp::create(b);
-  b.setInsertionPointAfter(remainder);
+    if (!linear || linear.getEpilogue().empty())
+      return;
+    // The sums come back from the nearest cache, so that the code of the
+    // epilogue stands once and not for every sum in a register.
+    forEach("epilogue", numRows, [&](Value row) {
+      Outputs own = locate(number);
+      store(row, own, finish(row, own));
+    });
+  });
   func::ReturnOp::create(b);
 }
 
@@ -287,6 +234,7 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
       count == 0 ? "product" : "product_" + std::to_string(count),
       FunctionType::get(context, types, {}));
   function->setAttr(epilogueAttrName, StringAttr::get(context, epilogue));
+  function->setAttr(kernelAttrName, StringAttr::get(context, "product"));
   function->setAttr("llvm.linkage",
                     LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
   // Inlining it into every product would multiply the code for nothing.

@@ -118,6 +118,15 @@ std::unique_ptr<llvm::TargetMachine> attn::createMachine(const Target &target,
   return machine;
 }
 
+llvm::StringRef attn::getInstructionSet(const llvm::TargetMachine &machine) {
+  if (machine.getTargetTriple().getArch() == llvm::Triple::x86_64)
+    for (auto [feature, name] :
+         {std::pair("+avx512f", "avx512"), std::pair("+avx2", "avx2")})
+      if (machine.getMCSubtargetInfo()->checkFeatures(feature))
+        return name;
+  return "portable";
+}
+
 uint64_t attn::getCpuFeatures(const llvm::TargetMachine &machine) {
   uint64_t features = 0;
   if (machine.getTargetTriple().getArch() != llvm::Triple::x86_64)

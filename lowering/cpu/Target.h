@@ -35,6 +35,10 @@ struct Target {
 std::unique_ptr<llvm::TargetMachine> createMachine(const Target &target,
                                                    std::string &error);
 
+/// The widest vectors that code for `machine` uses, as lowering/cpu/schedules
+/// names them: avx512, avx2 or portable.
+llvm::StringRef getInstructionSet(const llvm::TargetMachine &machine);
+
 /// The extensions that code for `machine` may use, a bit for each line of
 /// runtime/cpu_features.def.
 uint64_t getCpuFeatures(const llvm::TargetMachine &machine);

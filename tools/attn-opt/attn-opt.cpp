@@ -8,6 +8,7 @@
 #include "dialect/Attn.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/cpu/Pipeline.h"
+#include "lowering/cpu/ScheduleOps.h"
 #include "lowering/graph/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -25,6 +26,7 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<mlir::attn::AttnDialect>();
+  mlir::attn::registerScheduleOps(registry);
 
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "runs passes on attention models\n", registry));

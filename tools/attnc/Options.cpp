@@ -127,6 +127,10 @@ Options attnc::parseOptions(int argc, char **argv) {
                  "the processor, as LLVM names it: native (the default: this "
                  "machine's), x86-64-v3, x86-64-v4, znver3, skylake-avx512 ...",
                  options.target.cpu);
+  parser.addText("schedule", "FILE",
+                 "how the loops of kernels are arranged, in MLIR's transform "
+                 "dialect, before what the compiler has for this processor",
+                 options.schedule);
   parser.addOption(
       "numerics", "KIND",
       "fma (the default): equal bits on all processors that have fused "

@@ -27,6 +27,8 @@ struct Options {
   bool explain = false;
   /// The processors that code is for.
   mlir::attn::Target target;
+  /// A file of schedules of kernels that come first, or empty.
+  std::string schedule;
   /// A file with a `names` block instead of the spec's, or empty.
   std::string names;
   /// A safetensors file that becomes part of the library, or empty.

@@ -180,7 +180,11 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     return print();
   description["programs"] = describePrograms(module);
   if (failed(run([&](OpPassManager &manager) {
-        buildLlvmPipeline(manager, options.target.numerics);
+        KernelOptions kernels;
+        kernels.numerics = options.target.numerics;
+        kernels.instructionSet = getInstructionSet(*machine).str();
+        kernels.scheduleFile = options.schedule;
+        buildLlvmPipeline(manager, kernels);
       })))
     return failure();
 

@@ -44,6 +44,8 @@ struct CompileOptions {
   std::string output = "-";
   /// The processors that code is for.
   Target target;
+  /// A file of schedules of kernels that come before the compiler's, or empty.
+  std::string schedule;
   /// A safetensors file to check and embed, or empty.
   std::string weights;
   /// A folder for the IR after each pass, or empty.

@@ -16,15 +16,23 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error) {
+std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
+                                  StringRef instructionSet) {
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
     error += d.str() + "\n";
     return success();
   });
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(Target(), error);
+  if (!machine)
+    return nullptr;
+  KernelOptions kernels;
+  if (instructionSet.empty())
+    instructionSet = getInstructionSet(*machine);
+  kernels.instructionSet = instructionSet.str();
   PassManager manager(module.getContext());
   buildGraphPipeline(manager);
   buildLoopsPipeline(manager);
-  buildLlvmPipeline(manager);
+  buildLlvmPipeline(manager, kernels);
   if (failed(manager.run(module)))
     return nullptr;
   std::unique_ptr<llvm::orc::LLJIT> loaded = loadCode(module, Target(), error);

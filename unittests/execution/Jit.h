@@ -19,8 +19,11 @@ namespace mlir::attn {
 /// The machine code of a module, by the passes of a library.
 class Jit {
 public:
-  /// Compiles `module`, which is consumed. Null and a message on failure.
-  static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error);
+  /// Compiles `module`, which is consumed, for this machine, its kernels
+  /// arranged for `instructionSet` (empty: the machine's). Null and a message
+  /// on failure.
+  static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error,
+                                      StringRef instructionSet = "");
 
   /// The address of a function.
   template <typename Function> Function *lookup(const std::string &name) {

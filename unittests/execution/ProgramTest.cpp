@@ -113,7 +113,8 @@ struct StepResult {
 StepResult runModel(const Tensor &memory, const Tensor &lengths,
                     const Tensor &sentences, const Tensor &states,
                     const Parameters &parameters) {
-  Program program(modelText);
+  // Compiled once for all tests.
+  static Program program(modelText);
   int64_t numSentences = memory.shape[0], numKeys = memory.shape[1];
   int64_t numRows = sentences.size();
   std::vector<float> U = toFloats(parameters.lookup("U")),
