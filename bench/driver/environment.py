@@ -6,7 +6,6 @@ import os
 import pathlib
 import platform
 import subprocess
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -63,14 +62,18 @@ class Environment:
         return subprocess.run([self.attnc, "--help"], capture_output=True, text=True).stdout
 
     def compile(self, key, arguments):
-        """The library of a model and the seconds that compiling took."""
+        """The library of a model. It is compiled again where attnc or what it is
+        asked has changed."""
         library = self.output / "models" / f"lib{key}.so"
-        start = time.perf_counter()
-        command = [self.attnc, *map(str, arguments), "-o", library]
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode:
-            raise Missing(f"attnc failed: {result.stderr.strip().splitlines()[-1]}")
-        return library, time.perf_counter() - start
+        stamp = library.with_suffix(".stamp")
+        command = [str(self.attnc), *map(str, arguments), "-o", str(library)]
+        made_of = json.dumps([command, self.attnc.stat().st_mtime])
+        if not (library.exists() and stamp.exists() and stamp.read_text() == made_of):
+            result = subprocess.run(command, capture_output=True, text=True)
+            if result.returncode:
+                raise Missing(f"attnc failed: {result.stderr.strip().splitlines()[-1]}")
+            stamp.write_text(made_of)
+        return library
 
     @functools.cached_property
     def decode_worker(self):
@@ -80,6 +83,13 @@ class Environment:
     def python_worker(self, module, **config):
         """The command line of a worker in the peers' Python."""
         return [self.python, "-m", f"bench.workers.{module}", json.dumps(config)]
+
+    def run_python(self, script, *arguments):
+        """Makes something, in the peers' Python."""
+        result = subprocess.run([self.python, script, *map(str, arguments)],
+                                capture_output=True, text=True)
+        if result.returncode:
+            raise Missing(f"{script.name} failed: {result.stderr.strip().splitlines()[-1]}")
 
     def program(self, name, sources, flags):
         target = self.output / name

@@ -23,8 +23,12 @@ class Candidate:
 
 
 class Setting:
-    def __init__(self, name, *, beam, batch, alpha=1.0, chunk=10, latency=False, **request):
-        self.name, self.chunk, self.latency = name, chunk, latency
+    """How to decode. `chunk` sentences make a turn (None: all); `sentences` are fewer
+    than the workload's."""
+
+    def __init__(self, name, *, beam, batch, alpha=1.0, chunk=10, latency=False,
+                 sentences=None, **request):
+        self.name, self.chunk, self.latency, self.sentences = name, chunk, latency, sentences
         self.request = {"beam": beam, "batch": batch, "alpha": alpha, **request}
 
 
@@ -68,22 +72,23 @@ def measure(environment, workload, candidates, settings, threads, sentences, che
         exact = {candidate.name: candidate.exact for candidate in candidates}
         for setting in settings:
             print(f"{workload} {setting.name}, {threads} threads", file=sys.stderr)
-            equal, notes = check(workers, setting, checked, exact, reference)
+            count = setting.sentences or sentences
+            equal, notes = check(workers, setting, min(checked, count), exact, reference)
             for name, note in notes.items():
                 if name not in [worker.name for worker in equal]:
                     row(setting.name, name, note=note)
             if not equal:
                 continue
-            chunk = setting.chunk if setting.chunk else sentences
+            chunk = setting.chunk or count
             requests = [("decode", dict(
-                first=first, count=min(chunk, sentences - first), want_results=False, **setting.request))
-                for first in range(0, sentences, chunk)]
+                first=first, count=min(chunk, count - first), want_results=False, **setting.request))
+                for first in range(0, count, chunk)]
             replies, failed = take_turns(equal, requests, rounds)
             for name, message in failed.items():
                 row(setting.name, name, note=message)
             own = replies.get(OURS)
             for name, answers in replies.items():
-                fields = figures(answers, len(requests), sentences, setting)
+                fields = figures(answers, len(requests), count, setting)
                 if own and name != OURS:
                     fields["ratio"] = ratio([sum(one["seconds"]) for one in own],
                                             [sum(one["seconds"]) for one in answers])

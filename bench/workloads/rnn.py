@@ -29,11 +29,11 @@ def g2p(environment):
 def candidates(environment, model):
     """What there is, and notes about what there is not."""
     found, notes = [], []
-    library, _ = model.library()
+    library = model.library()
     found.append(decoding.Candidate("attn", lambda threads: model.worker(library, threads)))
     if environment.wants("attn-int8"):
         if "--precision" in environment.attnc_help:
-            small, _ = model.library("--precision", "int8", suffix="-int8")
+            small = model.library("--precision", "int8", suffix="-int8")
             found.append(decoding.Candidate(
                 "attn-int8", lambda threads: model.worker(small, threads), exact=False))
         else:
