@@ -7,6 +7,12 @@ COLUMNS = [
     ("latency ms", "latency_ms", "{:.2f}".format),
     ("p99 ms", "latency_p99_ms", "{:.2f}".format),
     ("tokens", "tokens", str), ("peak MiB", "peak_mib", "{:.0f}".format),
+    ("our peak / theirs", "our_peak", "{:.2f}".format),
+    ("compile s", "compile_s", "{:.1f}".format),
+    ("attnc's peak MiB", "compile_mib", "{:.0f}".format),
+    ("code and weights MiB", "size_mib", "{:.1f}".format),
+    ("ready ms", "ready_ms", "{:.1f}".format),
+    ("first token ms", "first_token_ms", "{:.1f}".format),
     ("their time / ours", "ratio", "{:.2f}".format),
     ("note", "note", str),
 ]

@@ -14,10 +14,9 @@ class WorkerError(Exception):
 
 
 class Worker:
-    def __init__(self, name, command, threads, log, cwd, timeout=900, extra=None):
+    def __init__(self, name, command, threads, log, cwd, timeout=900):
         self.name, self.timeout = name, timeout
-        environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)),
-                       **(extra or {})}
+        environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
         self.log = log
         with open(log, "w") as errors:
             self.process = subprocess.Popen(

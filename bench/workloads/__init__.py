@@ -1,6 +1,6 @@
 """The workloads by name: a title, and a function that answers with rows."""
 
-from bench.workloads import products, read, rnn, transformer
+from bench.workloads import footprint, products, read, rnn, transformer
 
 WORKLOADS = {
     "W1": ("a fused read, 512 features", read.run),
@@ -9,4 +9,5 @@ WORKLOADS = {
     "W4": ("g2p, spelling to phonemes", rnn.run),
     "W5": ("aren, a small transformer", transformer.run),
     "W6": ("a transformer of base size, random weights", transformer.run),
+    "W7": ("compiling, loading, memory", footprint.run),
 }

@@ -15,11 +15,26 @@ TIE, SCORE = 1e-4, 1e-3
 
 class Candidate:
     """`exact`: its outputs must be ours. Others (reduced precision) are compared
-    with the candidate named `like`, or with nothing, and timed all the same."""
+    and timed all the same. `library` is the compiled one, where it is ours."""
 
-    def __init__(self, name, command, *, exact=True, environment=None):
-        self.name, self.command, self.exact = name, command, exact
-        self.environment = environment
+    def __init__(self, name, command, *, exact=True, library=None):
+        self.name, self.command, self.exact, self.library = name, command, exact, library
+
+
+def ours(environment, model):
+    """Our candidates: f32, and int8 where the compiler can; and notes."""
+    def candidate(name, library, exact):
+        return Candidate(name, lambda threads: model.worker(library, threads), exact=exact,
+                         library=library)
+
+    found, notes = [candidate(OURS, model.library(), True)], []
+    if environment.wants("attn-int8"):
+        if "--precision" in environment.attnc_help:
+            found.append(candidate("attn-int8", model.library(
+                "--precision", "int8", suffix="-int8"), False))
+        else:
+            notes.append(("attn-int8", "attnc has no --precision"))
+    return found, notes
 
 
 class Setting:
@@ -66,7 +81,7 @@ def measure(environment, workload, candidates, settings, threads, sentences, che
             try:
                 workers.append(stack.enter_context(Worker(
                     candidate.name, candidate.command(threads), threads, log,
-                    environment.root, extra=candidate.environment)))
+                    environment.root)))
             except WorkerError as error:
                 row("", candidate.name, note=f"does not start: {error}")
         exact = {candidate.name: candidate.exact for candidate in candidates}

@@ -21,13 +21,17 @@ class Model:
         self.source_end = source_ids[end] if source_end else None
         self.model_name = spec_name(spec)
 
-    def library(self, *options, suffix=""):
-        arguments = [self.spec, "--weights", self.weights, *options]
+    def arguments(self):
+        """Of attnc."""
+        arguments = [self.spec, "--weights", self.weights]
         for name, file in self.vocabularies.items():
             arguments += ["--vocab", f"{name}={file}"]
         for dim in self.dims:
             arguments += ["--dim", dim]
-        return self.environment.compile(self.name + suffix, arguments)
+        return arguments
+
+    def library(self, *options, suffix=""):
+        return self.environment.compile(self.name + suffix, [*self.arguments(), *options])
 
     def worker(self, library, threads):
         """The command line of our worker."""

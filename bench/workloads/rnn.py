@@ -28,16 +28,7 @@ def g2p(environment):
 
 def candidates(environment, model):
     """What there is, and notes about what there is not."""
-    found, notes = [], []
-    library = model.library()
-    found.append(decoding.Candidate("attn", lambda threads: model.worker(library, threads)))
-    if environment.wants("attn-int8"):
-        if "--precision" in environment.attnc_help:
-            small = model.library("--precision", "int8", suffix="-int8")
-            found.append(decoding.Candidate(
-                "attn-int8", lambda threads: model.worker(small, threads), exact=False))
-        else:
-            notes.append(("attn-int8", "attnc has no --precision"))
+    found, notes = decoding.ours(environment, model)
 
     def peer(name, packages, module, **config):
         if not environment.wants(name):

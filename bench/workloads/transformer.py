@@ -50,16 +50,7 @@ def base(environment):
 
 
 def candidates(environment, model):
-    library = model.library()
-    found = [decoding.Candidate("attn", lambda threads: model.worker(library, threads))]
-    notes = []
-    if environment.wants("attn-int8"):
-        if "--precision" in environment.attnc_help:
-            small = model.library("--precision", "int8", suffix="-int8")
-            found.append(decoding.Candidate(
-                "attn-int8", lambda threads: model.worker(small, threads), exact=False))
-        else:
-            notes.append(("attn-int8", "attnc has no --precision"))
+    found, notes = decoding.ours(environment, model)
     for kind in "float32", "int8":
         name = "ctranslate2" if kind == "float32" else "ctranslate2-int8"
         if not environment.wants(name):
