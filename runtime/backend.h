@@ -63,6 +63,10 @@ struct StepRequest {
   /// The row of the step before that this row continues. In the first step of
   /// a batch: the sentence, whose first states the row starts from.
   const int32_t *parents = nullptr;
+  /// If not 0: so many of each row's best logits, and what is needed to
+  /// normalise them, are all that is wanted of its logits. A decoding may
+  /// answer with all of them nevertheless.
+  int64_t best = 0;
 };
 
 /// What a step yields. The memory belongs to the decoding and stays valid
@@ -72,6 +76,12 @@ struct StepResult {
   /// memory positions; what lies behind a sentence's own means nothing.
   const float *logits = nullptr;
   int64_t columns = 0; ///< 0: as many as the target's vocabulary has.
+  /// Instead of logits: [rows, `best` of the request] the best of them and
+  /// their tokens, as findBest finds them, and [rows, 2, chunks] what
+  /// logSumExp takes, maxima and sums.
+  const float *best = nullptr;
+  const int32_t *bestTokens = nullptr;
+  const float *chunks = nullptr;
   /// Instead of logits, where features are emitted: [rows, columns] the
   /// features, and [rows] the logit of the probability that they are the last.
   const float *frames = nullptr;
@@ -153,6 +163,7 @@ struct DecodingLimits {
   int64_t sourceLength = 0; ///< Positions of any input, see InputSource.
   int64_t rows = 0;         ///< of a step.
   int64_t steps = 0; ///< Tokens of a hypothesis. 0 where that is not known.
+  int64_t best = 0;  ///< See StepRequest.
 };
 
 /// An opened model. Thread-safe: `encode` may be called concurrently.

@@ -9,6 +9,7 @@
 #include "runtime/compiled_decoding.h"
 #include "runtime/constants.h"
 #include "runtime/cpu_features.h"
+#include "runtime/distribution.h"
 #include "runtime/text.h"
 
 #include <algorithm>
@@ -73,9 +74,9 @@ bool checkPrograms(const attn_compiled_model &compiled,
       {"step",
        description.step,
        compiled.step.run,
-       {Parameter, Prepared, Length, Memory, MemoryLength, Token, Position,
-        Sentence, Slot, Past, State, NextState, Logits, Weights, Frame,
-        NextFrame, Stop, Observed}},
+       {Parameter, Prepared, Length,  Memory, MemoryLength, Token,  Position,
+        Sentence,  Slot,     Past,    State,  NextState,    Logits, BestLogit,
+        BestToken, ChunkSum, Weights, Frame,  NextFrame,    Stop,   Observed}},
       {"force",
        description.force,
        compiled.force.run,
@@ -109,8 +110,10 @@ bool checkPrograms(const attn_compiled_model &compiled,
       bool i32 = tokens || buffer.role == Length ||
                  buffer.role == MemoryLength || buffer.role == Token ||
                  buffer.role == Position || buffer.role == Sentence ||
-                 buffer.role == Slot || buffer.role == TargetLength;
+                 buffer.role == Slot || buffer.role == BestToken ||
+                 buffer.role == TargetLength;
       bool f32 = buffer.role == Parameter || buffer.role == Logits ||
+                 buffer.role == BestLogit || buffer.role == ChunkSum ||
                  buffer.role == Weights || buffer.role == Frame ||
                  buffer.role == NextFrame || buffer.role == Stop ||
                  (buffer.role == BufferRole::Input && !tokens);
@@ -223,6 +226,15 @@ bool checkPrograms(const attn_compiled_model &compiled,
     if (!isShape(findBuffer(description.step, Logits),
                  {{Kind::Rows, 0}, choices}))
       return fail("expected logits of the target in program step");
+  }
+  if (const Buffer *best = findBuffer(description.step, BestLogit)) {
+    std::vector<Dimension> dims = {{Kind::Rows, 0}, {Kind::Best, 0}};
+    int64_t chunks = chunkCount(description.targetVocabulary().size());
+    if (!isShape(best, dims) ||
+        !isShape(findBuffer(description.step, BestToken), dims) ||
+        !isShape(findBuffer(description.step, ChunkSum),
+                 {{Kind::Rows, 0}, {Kind::Number, 2}, {Kind::Number, chunks}}))
+      return fail("expected the best logits of the target in program step");
   }
   if (description.alignment) {
     const Buffer *weights = findBuffer(description.step, Weights);

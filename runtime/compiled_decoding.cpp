@@ -26,6 +26,8 @@ size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
       size = extents[ATTN_EXTENT_PAST];
     else if (dims[d].kind == Dimension::Kind::Slots)
       size = extents[ATTN_EXTENT_SLOTS];
+    else if (dims[d].kind == Dimension::Kind::Best)
+      size = extents[ATTN_EXTENT_BEST];
     else if (dims[d].kind == Dimension::Kind::Axis)
       size = extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes))
@@ -47,7 +49,10 @@ CompiledPrograms::Array::Array(const Buffer &buffer)
     return std::any_of(buffer.dims.begin(), buffer.dims.end(),
                        [&](const Dimension &dim) { return dim.kind == kind; });
   };
+  bool isChoice = role == BufferRole::Logits || role == BufferRole::BestLogit ||
+                  role == BufferRole::BestToken || role == BufferRole::ChunkSum;
   growth = has(Dimension::Kind::Slots)  ? Growth::Slots
+           : isChoice                   ? Growth::Choice
            : has(Dimension::Kind::Rows) ? Growth::Rows
                                         : Growth::None;
 }
@@ -98,6 +103,9 @@ void CompiledPrograms::resolve(const Description &description) {
   predictionArray =
       *find(stopArray ? BufferRole::NextFrame : BufferRole::Logits, 0);
   sentenceArray = find(BufferRole::Sentence, 0);
+  bestArray = find(BufferRole::BestLogit, 0);
+  bestTokenArray = find(BufferRole::BestToken, 0);
+  chunkArray = find(BufferRole::ChunkSum, 0);
   if (alignment)
     weightsArray = find(BufferRole::Weights, 0);
 }
@@ -112,6 +120,7 @@ void fillExtents(const CompiledPrograms &programs, int64_t sentences,
   extents[ATTN_EXTENT_ROWS] = sentences;
   extents[ATTN_EXTENT_PAST] = 0;
   extents[ATTN_EXTENT_SLOTS] = 0;
+  extents[ATTN_EXTENT_BEST] = 0;
   for (int32_t axis = 0; axis < static_cast<int32_t>(programs.axes.size());
        ++axis)
     extents[ATTN_EXTENT_AXIS + axis] = axisLength(
@@ -143,6 +152,7 @@ struct Places {
   int64_t *alignmentLengths = nullptr; ///< [sentences]
   int64_t *sourceLengths = nullptr;    ///< [sentences, inputs]
   void **addresses = nullptr;          ///< [arrays]
+  size_t *choiceBytes = nullptr;       ///< [arrays] Of those of Growth::Choice.
   void **buffers = nullptr;            ///< Of the program that runs.
   const void **befores = nullptr;      ///< [states] Those of the rows before.
   void *workspace = nullptr;
@@ -154,6 +164,10 @@ struct Places {
   /// Takes the arrays of one kind of growth, but for the table of slots.
   void takeArrays(const CompiledPrograms &programs, Extents sizes,
                   Growth growth, Layout &layout);
+  /// Takes what a step says of logits in the form that `sizes` ask for, where
+  /// there is not enough of it.
+  void takeChoice(const CompiledPrograms &programs, Extents sizes,
+                  Layout &layout);
   /// Takes a workspace if there is not enough of one.
   void takeWorkspace(size_t size, Layout &layout) {
     if (workspaceSize && size <= workspaceSize)
@@ -174,6 +188,7 @@ void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
     throwOutOfMemory();
   sourceLengths = layout.take<int64_t>(lengths);
   addresses = layout.take<void *>(programs.arrays.size());
+  choiceBytes = layout.take<size_t>(programs.arrays.size());
   buffers = layout.take<void *>(
       std::max(programs.encode.size(), programs.step.size()));
   befores = layout.take<const void *>(programs.states.size());
@@ -189,6 +204,25 @@ void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
         layout.takeBytes(arrayBytes(array.elementBytes, array.dims, sizes));
     if (addresses)
       addresses[i] = address;
+  }
+}
+
+void Places::takeChoice(const CompiledPrograms &programs, Extents sizes,
+                        Layout &layout) {
+  for (size_t i = 0; i < programs.arrays.size(); ++i) {
+    const CompiledPrograms::Array &array = programs.arrays[i];
+    bool ofAll = array.role == BufferRole::Logits;
+    if (array.growth != Growth::Choice ||
+        ofAll != (sizes[ATTN_EXTENT_BEST] == 0))
+      continue;
+    size_t bytes = arrayBytes(array.elementBytes, array.dims, sizes);
+    if (addresses && addresses[i] && bytes <= choiceBytes[i])
+      continue;
+    void *address = layout.takeBytes(bytes);
+    if (addresses) {
+      addresses[i] = address;
+      choiceBytes[i] = bytes;
+    }
   }
 }
 
@@ -247,6 +281,7 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
   const int64_t count = static_cast<int64_t>(sentences.size());
   Layout layout(memory);
   places.takeFixed(programs, count, layout);
+  std::fill_n(places.addresses, programs.arrays.size(), nullptr);
   fillExtents(
       programs, count,
       [&](size_t input) {
@@ -382,6 +417,10 @@ void CompiledDecoding::gatherStates(const StepRequest &request) {
 bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
                             std::string &) {
   reserveRows(request.rows);
+  places.extents[ATTN_EXTENT_BEST] = programs.bestArray ? request.best : 0;
+  places.extents[ATTN_EXTENT_ROWS] = capacity;
+  Layout layout(memory);
+  places.takeChoice(programs, extents(), layout);
   places.extents[ATTN_EXTENT_ROWS] = request.rows;
   gatherStates(request);
   if (programs.slotArray) {
@@ -419,8 +458,18 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
 
   auto prediction =
       static_cast<const float *>(places.addresses[programs.predictionArray]);
+  auto address = [&](std::optional<size_t> array) {
+    return places.addresses[*array];
+  };
   result = StepResult();
-  (programs.stopArray ? result.frames : result.logits) = prediction;
+  if (places.extents[ATTN_EXTENT_BEST] > 0) {
+    result.best = static_cast<const float *>(address(programs.bestArray));
+    result.bestTokens =
+        static_cast<const int32_t *>(address(programs.bestTokenArray));
+    result.chunks = static_cast<const float *>(address(programs.chunkArray));
+  } else {
+    (programs.stopArray ? result.frames : result.logits) = prediction;
+  }
   result.columns = static_cast<int64_t>(arrayBytes(
       1, programs.arrays[programs.predictionArray].dims, extents(), 1));
   if (programs.stopArray)
@@ -549,8 +598,14 @@ size_t compiledDecodingBytes(const CompiledPrograms &programs,
   workspace =
       std::max(workspace, workspaceBytes(programs.compiled.step, extents));
   layout.takeBytes(workspace);
-  if (limits.rows > 0)
+  if (limits.rows > 0) {
     places.takeArrays(programs, extents, Growth::Rows, layout);
+    // Either form may be asked for.
+    places.takeChoice(programs, extents, layout);
+    extents[ATTN_EXTENT_BEST] = limits.best;
+    if (programs.bestArray && limits.best > 0)
+      places.takeChoice(programs, extents, layout);
+  }
   if (programs.slotArray) {
     extents[ATTN_EXTENT_SLOTS] =
         PastSlots::count(limits.rows, limits.steps, layout);

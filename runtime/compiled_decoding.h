@@ -36,8 +36,9 @@ struct CompiledPrograms {
   /// What the size of an array follows during a decoding.
   enum class Growth {
     None,
-    Rows, ///< The rows of a step.
-    Slots ///< What the rows keep of their past.
+    Rows,   ///< The rows of a step.
+    Choice, ///< The same; what a step says of logits, in one form or another.
+    Slots   ///< What the rows keep of their past.
   };
   /// An array of a decoding, which programs know as a buffer.
   struct Array {
@@ -82,6 +83,8 @@ struct CompiledPrograms {
   /// Logits, or the features predicted.
   size_t predictionArray = 0;
   std::optional<size_t> weightsArray, sentenceArray, stopArray;
+  /// Where the step can say the best logits only.
+  std::optional<size_t> bestArray, bestTokenArray, chunkArray;
 
   /// Takes over the buffers of `encode` and `step`, which have been checked.
   /// `constants` has its image by now.

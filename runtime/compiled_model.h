@@ -35,27 +35,35 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 2
+#define ATTN_COMPILED_MODEL_VERSION 3
+
+/// How many logits of a row a chunk has (the last one has the rest): its sum of
+/// exponentials is one number, whoever computes it (R13).
+#define ATTN_CHUNK 256
 
 /// The places of `extents`. `rows` is the number of live hypotheses of all
 /// sentences (in `encode` it equals `sentences`). `past` is the number of
 /// positions of the longest row, the new one included, and `slots` how many
 /// positions the caches hold (see runtime/past_slots.h); both are 0 but in
-/// `step`. From `ATTN_EXTENT_AXIS` on stands one number per axis of the
-/// description: the longest sequence of the batch on that axis.
+/// `step`. If `best` is not 0, a `step` that can says of each row's logits the
+/// so many best ones and the sums of the chunks, instead of all. From
+/// `ATTN_EXTENT_AXIS` on stands one number per axis of the description: the
+/// longest sequence of the batch on that axis.
 enum {
   ATTN_EXTENT_SENTENCES = 0,
   ATTN_EXTENT_ROWS = 1,
   ATTN_EXTENT_PAST = 2,
   ATTN_EXTENT_SLOTS = 3,
-  ATTN_EXTENT_AXIS = 4
+  ATTN_EXTENT_BEST = 4,
+  ATTN_EXTENT_AXIS = 5
 };
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
-/// `prepare` takes only to their elements; none may be null and none may
-/// overlap an output. `workspace` has at least as many bytes as
-/// `attn_workspace_function` answers for the same extents, aligned to 64.
+/// `prepare` takes only to their elements; none may be null, but what `step` is
+/// not to write because of `best`, and none may overlap an output. `workspace`
+/// has at least as many bytes as `attn_workspace_function` answers for the same
+/// extents, aligned to 64.
 typedef void (*attn_program_function)(const int64_t *extents,
                                       void *const *buffers, void *workspace);
 

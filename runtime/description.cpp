@@ -86,6 +86,9 @@ static constexpr struct {
              {"past", BufferRole::Past},
              {"target_length", BufferRole::TargetLength},
              {"logits", BufferRole::Logits},
+             {"best_logit", BufferRole::BestLogit},
+             {"best_token", BufferRole::BestToken},
+             {"chunk_sum", BufferRole::ChunkSum},
              {"weights", BufferRole::Weights},
              {"frame", BufferRole::Frame},
              {"next_frame", BufferRole::NextFrame},
@@ -256,6 +259,8 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.kind = Dimension::Kind::Past;
         } else if (text == "slots") {
           dimension.kind = Dimension::Kind::Slots;
+        } else if (text == "best") {
+          dimension.kind = Dimension::Kind::Best;
         } else if (text.size() > 4 && text.size() < 8 &&
                    text.compare(0, 4, "axis") == 0 &&
                    text.find_first_not_of("0123456789", 4) ==
@@ -264,8 +269,8 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.number = std::stoi(text.substr(4));
         } else {
           reader.fail(
-              "expected a number, sentences, rows, past, slots or axisN as "
-              "dimension, but got " +
+              "expected a number, sentences, rows, past, slots, best or axisN "
+              "as dimension, but got " +
               quote(text));
         }
       }

@@ -86,7 +86,7 @@ struct Alignment {
 
 /// One dimension of a buffer.
 struct Dimension {
-  enum class Kind { Number, Sentences, Rows, Past, Slots, Axis };
+  enum class Kind { Number, Sentences, Rows, Past, Slots, Best, Axis };
   Kind kind = Kind::Number;
   int64_t number = 0; ///< The size, or the number of the axis.
 };
@@ -108,6 +108,9 @@ enum class BufferRole {
   Past, ///< [slots, ...] one cache
   TargetLength,
   Logits,
+  BestLogit, ///< [rows, best] instead of logits: the best ones, in order
+  BestToken, ///< [rows, best] their tokens
+  ChunkSum,  ///< [rows, 2, chunks] maxima, and sums of exponentials
   Weights,
   Frame,     ///< [rows, ...] the features before
   NextFrame, ///< [rows, ...] the features predicted

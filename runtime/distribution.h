@@ -15,10 +15,26 @@
 
 namespace attn {
 
-/// log(sum(exp(logits))) in double. The order of the additions depends on the
-/// size alone, so a row has one result wherever it stands (R13). NaN where a
+/// How many chunks of ATTN_CHUNK logits a row has.
+int64_t chunkCount(int64_t size);
+
+/// log(sum(exp(logits))), of what each chunk of a row says: `maxima`, the
+/// largest logit that is a number (-FLT_MAX if there is none larger), and
+/// `sums`, the sum of the exponentials of the chunk's logits less that maximum.
+/// The order of the additions depends on the size alone, so a row has one
+/// result wherever it stands (R13), and on every machine (R21). NaN where a
 /// logit is NaN or +inf (R20); -inf where every logit is -inf.
+double logSumExp(const float *maxima, const float *sums, int64_t count);
+
+/// The same of logits, whose chunks it sums up as generated code does
+/// (lowering/cpu/OutputLayer.cpp), to the bit.
 double logSumExp(const float *logits, int64_t size);
+
+/// The `count` best logits of a row, in order; the lower token of equals comes
+/// first. What there is not, because others are NaN or -inf, is token -1 with a
+/// logit of -inf.
+void findBest(const float *logits, int64_t size, int64_t count, float *best,
+              int32_t *tokens);
 
 /// One way to continue one of a sentence's hypotheses by one token.
 struct Continuation {
@@ -53,10 +69,10 @@ public:
     heap.clear();
   }
 
-  /// Offers all continuations of a hypothesis, hypotheses in ascending order.
-  /// Tokens of probability 0 are none. False where there are none at all.
-  bool offer(int32_t beam, double total, const float *logits, int64_t size,
-             double logSum);
+  /// Offers the best continuations of a hypothesis, as `findBest` finds them;
+  /// hypotheses in ascending order. False where there are none at all.
+  bool offer(int32_t beam, double total, const float *best,
+             const int32_t *tokens, int64_t count, double logSum);
 
   /// The best, in order; until the next `reset`.
   const std::pmr::vector<Continuation> &sorted();

@@ -178,7 +178,9 @@ bool EnsembleDecoding::begin(DecodingPtr decoding,
 
 bool EnsembleDecoding::step(const StepRequest &request, StepResult &result,
                             std::string &error) {
-  if (!own->step(request, result, error))
+  StepRequest whole = request;
+  whole.best = 0;
+  if (!own->step(whole, result, error))
     return false;
   size_t rows = static_cast<size_t>(request.rows);
   attn_step_request asked = {sizeof(asked), rows, request.parents,

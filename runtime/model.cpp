@@ -300,9 +300,9 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
                "expected less than 2147483648 hypotheses in a batch"};
     return false;
   }
-  std::optional<size_t> decoding =
-      backend->memoryBytes({static_cast<int64_t>(plan.batch), source,
-                            static_cast<int64_t>(rows), search.emitted});
+  std::optional<size_t> decoding = backend->memoryBytes(
+      {static_cast<int64_t>(plan.batch), source, static_cast<int64_t>(rows),
+       search.emitted, searchBest(options.search, limits.forced)});
   if (!decoding) {
     failure = {ATTN_ERROR_UNSUPPORTED,
                "expected a compiled model to work in a buffer"};

@@ -58,11 +58,18 @@ size_t searchWidth(const SearchOptions &options, bool forced) {
   return options.sampling.enabled ? options.nbest : options.beam;
 }
 
+/// Continuations that are looked for at most.
+size_t wantedContinuations(const SearchOptions &options, bool forced) {
+  size_t width = searchWidth(options, forced);
+  bool samples = options.sampling.enabled && !forced;
+  return std::max(width == 1 || samples ? width : 2 * width,
+                  searchCount(options, forced));
+}
+
 Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
   bool samples = options.sampling.enabled && !limits.forced;
   most = searchWidth(options, limits.forced);
-  wanted = std::max(most == 1 || samples ? most : 2 * most,
-                    searchCount(options, limits.forced));
+  wanted = wantedContinuations(options, limits.forced);
   memory = static_cast<size_t>(limits.memoryPositions);
   emitted = static_cast<size_t>(limits.emitted);
   nodes = multiplySizes({emitted, wanted});
@@ -80,14 +87,16 @@ Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
 /// What one step of one sentence needs and the next one does not.
 struct Scratch {
   explicit Scratch(std::pmr::memory_resource *memory)
-      : logits(memory), history(memory), best(memory), sampler(memory),
-        next(memory), rows(memory), weights(memory), coverage(memory),
-        live(memory) {}
+      : logits(memory), history(memory), best(memory), bestLogits(memory),
+        bestTokens(memory), sampler(memory), next(memory), rows(memory),
+        weights(memory), coverage(memory), live(memory) {}
 
   void reserve(const Capacity &capacity, bool weighs) {
     logits.reserve(capacity.logits);
     history.reserve(capacity.emitted);
     best.reserve(capacity.wanted);
+    bestLogits.reserve(capacity.wanted);
+    bestTokens.reserve(capacity.wanted);
     sampler.reserve(capacity.samples);
     next.reserve(capacity.wanted);
     rows.reserve(capacity.most);
@@ -109,6 +118,9 @@ struct Scratch {
   std::pmr::vector<float> logits; ///< [vocabulary] As constraints leave them.
   TokenIds history;               ///< Tokens, or nodes, of one hypothesis.
   BestContinuations best;
+  /// Of one hypothesis.
+  std::pmr::vector<float> bestLogits;
+  TokenIds bestTokens;
   Sampler sampler;
   std::pmr::vector<Continuation> next;
   std::pmr::vector<Row> rows;        ///< By beam.
@@ -121,6 +133,8 @@ void Scratch::count(const Capacity &capacity, bool weighs, Layout &layout) {
   layout.take<float>(capacity.logits);
   layout.take<int32_t>(capacity.emitted);
   layout.take<Continuation>(capacity.wanted);
+  layout.take<float>(capacity.wanted);
+  layout.take<int32_t>(capacity.wanted);
   layout.take<int32_t>(capacity.samples);
   layout.take<int32_t>(capacity.samples);
   layout.take<double>(capacity.samples);
@@ -176,6 +190,12 @@ public:
   /// The sentence, by its place in the batch.
   int32_t ownerSentence() const { return owner; }
 
+  /// Whether the next step needs all of its logits, and not only the best.
+  bool needsLogits() const {
+    return !live.empty() && (emitted < static_cast<int64_t>(forced.size()) ||
+                             isLast() || options.constraints.any());
+  }
+
   /// Takes the step's results of the live hypotheses, which are the rows from
   /// `firstRow` on. Whether all searches of the sentence, of which this is the
   /// first, go on from the row.
@@ -209,6 +229,11 @@ private:
   }
   /// Whether this step is the first that is not forced.
   bool isFork() const { return emitted == static_cast<int64_t>(forced.size()); }
+  /// Whether the next token has to be the end token.
+  bool isLast() const {
+    return emitted >= static_cast<int64_t>(forced.size()) &&
+           options.endAtMaximum && target.end >= 0 && emitted + 1 == limit;
+  }
   /// Continues hypotheses, for `width` places.
   void take(const StepResult &step, int64_t firstRow,
             std::span<const Continuation> next, size_t width);
@@ -410,25 +435,32 @@ void SentenceSearch::drawSamples(size_t beam, const float *logits,
 bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
                                        size_t width) {
   bool isForced = emitted < static_cast<int64_t>(forced.size());
-  bool mustEnd = !isForced && options.endAtMaximum && target.end >= 0 &&
-                 emitted + 1 == limit;
+  bool mustEnd = isLast();
   bool searches = !isForced && !mustEnd && !samples;
   // Greedy decoding takes the best and nothing else, an end token included.
   size_t wanted = branches && isFork()               ? options.nbest
                   : beamWidth == 1                   ? 1
                   : options.refill == Refill::Always ? 2 * beamWidth
                                                      : width;
+  int64_t asked = searchBest(options, /*forced=*/false);
+  int64_t chunks = chunkCount(target.vocabularySize);
   scratch.next.clear();
   scratch.best.reset(wanted);
   for (size_t beam = 0; beam < live.size(); ++beam) {
-    const float *logits =
-        step.logits + (firstRow + static_cast<int64_t>(beam)) *
-                          (step.columns ? step.columns : target.vocabularySize);
+    int64_t place = firstRow + static_cast<int64_t>(beam);
+    const float *logits = nullptr;
     double logSum = std::numeric_limits<double>::quiet_NaN();
-    if (!isForced && options.constraints.any())
-      logits = constrain(live[beam], logits);
-    if (logits)
-      logSum = logSumExp(logits, target.vocabularySize);
+    if (step.logits) {
+      logits = step.logits +
+               place * (step.columns ? step.columns : target.vocabularySize);
+      if (!isForced && options.constraints.any())
+        logits = constrain(live[beam], logits);
+      if (logits)
+        logSum = logSumExp(logits, target.vocabularySize);
+    } else {
+      const float *maxima = step.chunks + place * 2 * chunks;
+      logSum = logSumExp(maxima, maxima + chunks, chunks);
+    }
     if (std::isnan(logSum)) {
       fail("expected finite logits, but got a NaN or an infinity as the "
            "model's output for token " +
@@ -446,12 +478,26 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
       else
         scratch.next.push_back({live[beam].total + logprob, logprob,
                                 static_cast<int32_t>(beam), token});
-    } else if (samples) {
-      drawSamples(beam, logits, logSum);
-    } else if (!scratch.best.offer(static_cast<int32_t>(beam), live[beam].total,
-                                   logits, target.vocabularySize, logSum)) {
-      keepLive(beam);
+      continue;
     }
+    if (samples) {
+      drawSamples(beam, logits, logSum);
+      continue;
+    }
+    const float *best = step.best + place * asked;
+    const int32_t *tokens = step.bestTokens + place * asked;
+    int64_t count = static_cast<int64_t>(wanted);
+    if (logits) {
+      scratch.bestLogits.resize(wanted);
+      scratch.bestTokens.resize(wanted);
+      findBest(logits, target.vocabularySize, count, scratch.bestLogits.data(),
+               scratch.bestTokens.data());
+      best = scratch.bestLogits.data();
+      tokens = scratch.bestTokens.data();
+    }
+    if (!scratch.best.offer(static_cast<int32_t>(beam), live[beam].total, best,
+                            tokens, count, logSum))
+      keepLive(beam);
   }
   if (searches)
     scratch.next = scratch.best.sorted();
@@ -674,6 +720,12 @@ size_t searchRows(const SearchOptions &options, bool forced) {
   return searchCount(options, forced) * searchWidth(options, forced);
 }
 
+int64_t searchBest(const SearchOptions &options, bool forced) {
+  return forced || options.sampling.enabled
+             ? 0
+             : static_cast<int64_t>(wantedContinuations(options, forced));
+}
+
 size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
                    size_t sentences) {
   if (limits.frameSize > 0)
@@ -794,9 +846,13 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     batch.positions.clear();
     batch.owners.clear();
     batch.parents.clear();
+    StepRequest request;
+    request.best = searchBest(options, /*forced=*/false);
     for (size_t i = 0; i < searches.size(); ++i) {
       int64_t before = batch.firstRows[i];
       batch.firstRows[i] = static_cast<int64_t>(batch.tokens.size());
+      if (searches[i].needsLogits())
+        request.best = 0;
       for (const Live &hypothesis : searches[i].liveHypotheses()) {
         batch.tokens.push_back(searches[i].lastToken(hypothesis));
         batch.positions.push_back(
@@ -811,7 +867,6 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
       break;
     if (!first && interrupt && interrupt->raised())
       return SearchOutcome::Interrupted;
-    StepRequest request;
     request.rows = static_cast<int64_t>(batch.tokens.size());
     request.tokens = batch.tokens.data();
     request.positions = batch.positions.data();

@@ -219,6 +219,10 @@ struct SearchLimits {
 /// Rows of a step that a sentence has at most.
 size_t searchRows(const SearchOptions &options, bool forced);
 
+/// How many of a row's best logits the search asks for, see StepRequest; 0: it
+/// needs all logits.
+int64_t searchBest(const SearchOptions &options, bool forced);
+
 /// What the search of so many sentences takes of an arena. This and the next
 /// throw std::bad_alloc where it is more than can be.
 size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,

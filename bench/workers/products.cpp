@@ -77,18 +77,20 @@ int main() {
         ::attn::bench::fail("the product does not compile");
       Array weights(own->inputs * own->outputs, 2);
       layer.packed = Array(own->inputs * (own->outputs + 15));
-      int64_t none[4] = {};
+      int64_t none[5] = {};
       void *buffers[] = {layer.packed.data(), weights.data()};
       layer.jit->lookup<Program>("attn_prepare")(none, buffers, nullptr);
     }
     auto *step = layer.jit->lookup<Program>("attn_step");
     auto *sizing = layer.jit->lookup<Sizing>("attn_step_workspace");
     auto rows = int64_t(own->rows);
-    std::array<int64_t, 4> extents = {rows, rows, 0, 0};
+    std::array<int64_t, 5> extents = {rows, rows, 0, 0, 0};
     own->workspace = Array(size_t(sizing(extents.data())) / sizeof(float) + 16);
-    std::array<void *, 7> buffers = {
-        own->words.data(), own->words.data(), own->words.data(),  own->x.data(),
-        own->y.data(),     own->next.data(),  layer.packed.data()};
+    // All logits, so none of the best only.
+    std::array<void *, 10> buffers = {
+        own->words.data(), own->words.data(),  own->words.data(), own->x.data(),
+        own->y.data(),     own->next.data(),   nullptr,           nullptr,
+        nullptr,           layer.packed.data()};
     return {[own, step, extents, buffers] {
               step(extents.data(), buffers.data(), own->workspace.data());
             },

@@ -266,9 +266,9 @@ public:
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
                                     builder.getFunctionType({}, {}));
     Block *entry = function.addEntryBlock();
-    // The extents: sentences, rows, positions and slots of the past, then one
-    // per axis.
-    for (int64_t i = 0; i < 4 + axes.size(); ++i)
+    // The extents: sentences, rows, positions and slots of the past, how many
+    // best logits are asked for, then one per axis.
+    for (int64_t i = 0; i < 5 + axes.size(); ++i)
       entry->addArgument(builder.getIndexType(), model.getLoc());
     emitter.emplace(function);
     emitter->parameterBuffer = [this](GetParameterOp op) {
@@ -299,12 +299,14 @@ public:
   Value getSentences() { return function.getArgument(0); }
   Value getRows() { return function.getArgument(1); }
   Value getPastExtent() { return function.getArgument(2); }
-  Value getAxisExtent(int64_t axis) { return function.getArgument(4 + axis); }
+  Value getBestExtent() { return function.getArgument(4); }
+  Value getAxisExtent(int64_t axis) { return function.getArgument(5 + axis); }
 
   Dim sentencesDim() { return builder.getStringAttr("sentences"); }
   Dim rowsDim() { return builder.getStringAttr("rows"); }
   Dim pastDim() { return builder.getStringAttr("past"); }
   Dim slotsDim() { return builder.getStringAttr("slots"); }
+  Dim bestDim() { return builder.getStringAttr("best"); }
   Dim axisDim(int64_t axis) {
     return builder.getStringAttr("axis" + std::to_string(axis));
   }
@@ -558,6 +560,19 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       output(state, "next_state", index, decoder.getStateAxes()[index]);
     if (predict.getWeights())
       output(predict.getWeights(), "weights", 0, *predict.getAlignAxis());
+    if (isRanked(decoder)) {
+      int64_t size = getFeatures(predict.getLogits().getType()).back();
+      Builder builder(model.getContext());
+      Type f32 = builder.getF32Type();
+      SmallVector<Dim> best = {program.rowsDim(), program.bestDim()};
+      emitter.ranking = {
+          predict.getLogits(), program.getBestExtent(),
+          program.getArgument("best_logit", 0, f32, best),
+          program.getArgument("best_token", 0, builder.getI32Type(), best),
+          program.getArgument("chunk_sum", 0, f32,
+                              {program.rowsDim(), builder.getI64IntegerAttr(2),
+                               builder.getI64IntegerAttr(getNumChunks(size))})};
+    }
     auto lengthArguments = decoder.getLengthArguments();
     int64_t numObserved = 0; // by the encoder
     if (EncoderOp encoder = model.getEncoder())
@@ -572,6 +587,14 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
             })))
       return failure();
     return program.finish(&decoder.getBody().front());
+  }
+
+  /// Whether the step can say of its logits the best ones only: they are a
+  /// product over a vocabulary that nothing else needs.
+  static bool isRanked(DecoderOp decoder) {
+    Value logits = decoder.getPredict().getLogits();
+    return decoder.getVocabulary() && logits.hasOneUse() &&
+           isa_and_present<LinearOp>(logits.getDefiningOp());
   }
 
   /// The decoder over whole targets, where the model has it.

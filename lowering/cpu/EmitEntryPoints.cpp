@@ -26,7 +26,14 @@ using namespace mlir::attn;
 namespace {
 
 /// The places of `extents` (see runtime/compiled_model.h).
-enum Extent { Sentences = 0, Rows = 1, Past = 2, Slots = 3, FirstAxis = 4 };
+enum Extent {
+  Sentences = 0,
+  Rows = 1,
+  Past = 2,
+  Slots = 3,
+  Best = 4,
+  FirstAxis = 5
+};
 
 /// The place in `extents` of a symbolic dimension.
 int64_t getExtent(StringRef dim) {
@@ -38,9 +45,11 @@ int64_t getExtent(StringRef dim) {
     return Past;
   if (dim == "slots")
     return Slots;
+  if (dim == "best")
+    return Best;
   int64_t axis = 0;
   bool failed = dim.drop_front(StringRef("axis").size()).getAsInteger(10, axis);
-  assert(!failed && "a dimension is sentences, rows, past, slots or axisK");
+  assert(!failed && "a dimension is one of these or axisK");
   (void)failed;
   return FirstAxis + axis;
 }

@@ -98,6 +98,17 @@ public:
   /// programs that have it computed when the model is opened.
   std::function<Buffer(Value)> preparedValue;
 
+  /// A product of which only the largest outputs of each row may be wanted, and
+  /// what normalises them; set by the program (see OutputLayer.cpp).
+  struct Ranking {
+    Value logits;  ///< The product, [rows, outputs].
+    Value count;   ///< How many are wanted; 0: all.
+    Buffer best;   ///< f32 [rows, count]
+    Buffer tokens; ///< i32 [rows, count]
+    Buffer sums;   ///< f32 [rows, 2, chunks]
+  };
+  std::optional<Ranking> ranking;
+
   //===--------------------------------------------------------------------===//
   // Evaluation
   //===--------------------------------------------------------------------===//
@@ -173,6 +184,9 @@ private:
   LogicalResult emitProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
+  /// Calls a product whose outputs are ranked; its operands are those of all
+  /// outputs.
+  void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
   void emitSinusoid(SinusoidOp op, Buffer destination);
   void emitRotary(RotaryOp op, Buffer destination);
@@ -207,6 +221,8 @@ private:
 /// Where `linear` is given and has an epilogue, the function has it too, and
 /// takes its operands last, each rows x N or N.
 func::FuncOp getOrCreateProduct(ModuleOp module, LinearOp linear);
+/// The chunks of a row of so many outputs, see Emitter::Ranking.
+int64_t getNumChunks(int64_t numOutputs);
 /// The shape of a packed weight of `numOutputs` x `numInputs`.
 SmallVector<int64_t> getPackedShape(int64_t numOutputs, int64_t numInputs);
 

@@ -298,9 +298,11 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                              ? asVector(buffer, numOutputs)
                              : asMatrix(builder, buffer, numRows, numOutputs));
     }
-  func::CallOp::create(
-      builder,
-      getOrCreateProduct(function->getParentOfType<ModuleOp>(), linear),
-      operands);
+  auto product =
+      getOrCreateProduct(function->getParentOfType<ModuleOp>(), linear);
+  if (ranking && op->getResult(0) == ranking->logits)
+    emitOutputLayer(product, operands);
+  else
+    func::CallOp::create(builder, product, operands);
   return success();
 }

@@ -72,19 +72,21 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   std::vector<float> weights = random(numOutputs * numInputs),
                      bias = random(numOutputs),
                      packed((numOutputs + 15) / 16 * 16 * numInputs);
-  int64_t none[4] = {};
+  int64_t none[5] = {};
   void *prepareBuffers[] = {packed.data(), weights.data()};
   prepare(none, prepareBuffers, nullptr);
   for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97}) {
     std::vector<float> states = random(rows * numInputs),
                        next(rows * numInputs), logits(rows * numOutputs);
     std::vector<int32_t> unused(rows);
-    int64_t extents[] = {rows, rows, 0, 0};
+    int64_t extents[] = {rows, rows, 0, 0, 0};
     std::vector<char> workspace(
         jit->lookup<int64_t(const int64_t *)>("attn_step_workspace")(extents) +
         1);
+    // All logits, so none of the best only.
     void *buffers[] = {unused.data(), unused.data(), unused.data(),
                        states.data(), logits.data(), next.data(),
+                       nullptr,       nullptr,       nullptr,
                        packed.data(), bias.data()};
     step(extents, buffers, workspace.data());
     for (int row = 0; row < rows; ++row)

@@ -319,7 +319,7 @@ void expectLiteral(size_t size, const SearchOptions &options, int64_t limit,
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i].tokens, expected[i].tokens);
       EXPECT_EQ(found[i].finished, expected[i].finished);
-      EXPECT_NEAR(found[i].score, expected[i].score, 1e-9);
+      EXPECT_NEAR(found[i].score, expected[i].score, 1e-6);
     }
     if (steps)
       *steps += backend.rowsOfSteps.size();
@@ -420,7 +420,7 @@ TEST(Search, ShrinkingBeamsAreThoseOfNematus) {
         ASSERT_EQ(found.size(), expected.size());
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(found[i].tokens, expected[i].second);
-          EXPECT_NEAR(found[i].score, -expected[i].first, 1e-9);
+          EXPECT_NEAR(found[i].score, -expected[i].first, 1e-6);
         }
         best.push_back(found[0].tokens);
       }
