@@ -18,13 +18,17 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-void attn::buildGraphPipeline(OpPassManager &manager) {
+void attn::buildGraphPipeline(OpPassManager &manager,
+                              const GraphOptions &options) {
   manager.addPass(createFuseRead());
+  manager.addPass(createExpandRecurrences());
+  HoistContextsOptions contexts;
+  contexts.memoryLength = options.memoryLength;
+  manager.addPass(createHoistContexts(contexts));
   manager.addPass(createHoistMemory());
   manager.addPass(createParallelDecoder());
   manager.addPass(createCachePast());
   manager.addPass(createBoundReads());
-  manager.addPass(createExpandRecurrences());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createFuseProducts());
@@ -71,7 +75,7 @@ void attn::registerCpuPipelines() {
   static PassPipelineRegistration<> graph(
       "attn-graph-pipeline",
       "fuses reads and products, hoists memories and weights",
-      buildGraphPipeline);
+      [](OpPassManager &manager) { buildGraphPipeline(manager); });
   static PassPipelineRegistration<> loops(
       "attn-loops-pipeline", "writes a fused model as loops over buffers",
       buildLoopsPipeline);

@@ -25,8 +25,14 @@
 
 namespace mlir::attn {
 
+/// What the work of a model is reckoned with.
+struct GraphOptions {
+  /// Positions of a memory.
+  int64_t memoryLength = 32;
+};
 /// attn to attn: fuses reads, hoists memories, cleans up.
-void buildGraphPipeline(OpPassManager &manager);
+void buildGraphPipeline(OpPassManager &manager,
+                        const GraphOptions &options = {});
 /// attn to functions of loops over buffers.
 void buildLoopsPipeline(OpPassManager &manager);
 /// What kernels are written for.

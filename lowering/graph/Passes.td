@@ -37,6 +37,47 @@ def FuseRead : Pass<"attn-fuse-read"> {
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def HoistContexts : Pass<"attn-hoist-contexts"> {
+  let summary = "multiplies the memory once instead of contexts at every step";
+  let description = [{
+    A context is a weighted sum over the memory, and what a decoder multiplies it
+    with meets it at every step of every hypothesis:
+
+    ```mlir
+    %c = attn.read softmax ins(%h[source, key] : ...) ... summand {
+    ^bb0(%x: tensor<512xf32>, ...):
+      attn.yield %x : tensor<512xf32>
+    } -> tensor<?x512xf32>
+    %g = attn.linear %c, %W : tensor<?x512xf32>, tensor<1536x512xf32> -> tensor<?x1536xf32>
+    ```
+
+    A product of a sum is a sum of products, so that the read can sum them:
+
+    ```mlir
+    %g = attn.read softmax ins(%h[source, key] : ..., %W[] : ...) ... summand {
+    ^bb0(%x: tensor<512xf32>, %w: tensor<1536x512xf32>, ...):
+      %0 = attn.linear %x, %w : tensor<512xf32>, tensor<1536x512xf32> -> tensor<1536xf32>
+      attn.yield %0 : tensor<1536xf32>
+    } -> tensor<?x1536xf32>
+    ```
+
+    `attn-hoist-memory` then moves the product out of the read and the step: it is
+    computed once for every position. A product of several inputs gives up the
+    context's columns; a context that nobody needs any more is not summed. A row
+    without a readable position reads 0, as its context was (R3).
+
+    It is a choice by cost: where memories are long, reading the products costs
+    more than it saves. The limit follows from the context's size, and
+    `memory-length` is the length that is reckoned with. Reads of a row's own past,
+    of several heads, and those that have all queries at once stay as they are.
+  }];
+  let options = [
+    Option<"memoryLength", "memory-length", "int64_t", "32",
+           "positions of a memory that are reckoned with">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
 def HoistMemory : Pass<"attn-hoist-memory"> {
   let summary = "computes once per memory what depends on the memory alone";
   let description = [{

@@ -127,6 +127,12 @@ Options attnc::parseOptions(int argc, char **argv) {
                  "the processor, as LLVM names it: native (the default: this "
                  "machine's), x86-64-v3, x86-64-v4, znver3, skylake-avx512 ...",
                  options.target.cpu);
+  parser.addInteger(
+      "memory-length", "N",
+      "positions of a memory that work is reckoned with: where "
+      "memories are shorter, more of a step is done once for each "
+      "of their positions (default 32)",
+      1, options.memoryLength);
   parser.addText("schedule", "FILE",
                  "how the loops of kernels are arranged, in MLIR's transform "
                  "dialect, before what the compiler has for this processor",

@@ -27,6 +27,8 @@ struct Options {
   bool explain = false;
   /// The processors that code is for.
   mlir::attn::Target target;
+  /// Positions of a memory that work is reckoned with.
+  int64_t memoryLength = mlir::attn::GraphOptions().memoryLength;
   /// A file of schedules of kernels that come first, or empty.
   std::string schedule;
   /// A file with a `names` block instead of the spec's, or empty.

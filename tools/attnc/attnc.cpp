@@ -100,6 +100,7 @@ int main(int argc, char **argv) {
   compileOptions.weights = options.weights;
   compileOptions.irFolder = options.irFolder;
   compileOptions.target = options.target;
+  compileOptions.graph.memoryLength = options.memoryLength;
   compileOptions.schedule = options.schedule;
   compileOptions.vocabularies = std::move(tokens);
   compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(

@@ -153,9 +153,12 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     out << "\n";
     return writeOutput(options.output, text);
   };
+  auto buildGraph = [&](OpPassManager &manager) {
+    buildGraphPipeline(manager, options.graph);
+  };
   if (options.explain) {
     std::shared_ptr<std::vector<PassRemark>> remarks = collectRemarks(*context);
-    if (!remarks || failed(run(buildGraphPipeline)))
+    if (!remarks || failed(run(buildGraph)))
       return failure();
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -166,7 +169,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     return print();
   if (options.emit == Emit::Header)
     return writeOutput(options.output, makeHeader(name));
-  if (failed(run(buildGraphPipeline)))
+  if (failed(run(buildGraph)))
     return failure();
   if (options.emit == Emit::AttnFused)
     return print();

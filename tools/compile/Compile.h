@@ -9,7 +9,7 @@
 #define ATTN_TOOLS_COMPILE_COMPILE_H
 
 #include "lowering/cpu/Description.h"
-#include "lowering/cpu/Target.h"
+#include "lowering/cpu/Pipeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -44,6 +44,7 @@ struct CompileOptions {
   std::string output = "-";
   /// The processors that code is for.
   Target target;
+  GraphOptions graph;
   /// A file of schedules of kernels that come before the compiler's, or empty.
   std::string schedule;
   /// A safetensors file to check and embed, or empty.

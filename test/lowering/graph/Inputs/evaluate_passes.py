@@ -19,6 +19,7 @@ PASSES = (
     ["-attn-expand-recurrences", "-canonicalize", "-attn-fold-weights"],
     ["-attn-expand-recurrences", "-canonicalize", "-attn-fuse-products"],
     ["-attn-expand-recurrences", "-attn-fuse-epilogues"],
+    ["-attn-fuse-read", "-attn-expand-recurrences", "-attn-hoist-contexts=memory-length=1"],
     ["-attn-graph-pipeline"],
 )
 
