@@ -6,8 +6,9 @@ import pathlib
 import sys
 import time
 
+from bench.driver import demands
 from bench.driver.environment import ROOT, Environment
-from bench.driver.report import print_rows
+from bench.driver.report import rows_table, table
 from bench.workloads import WORKLOADS
 
 
@@ -24,7 +25,7 @@ def parse():
     add("--venv", default=ROOT / "build" / "bench" / "venv",
         help="where bench/setup has put the peers")
     add("--output", default=ROOT / "build" / "bench",
-        help="a folder for results.json, logs and compiled models")
+        help="a folder for results.json, results.md, logs and compiled models")
     return parser.parse_args()
 
 
@@ -39,15 +40,44 @@ def main():
         return 1
     if not python.exists():
         print(f"no peers: expected a venv at {arguments.venv} (bench/setup)", file=sys.stderr)
-    results = {"command": sys.argv, "machine": environment.describe(),
+    results = {"command": command(arguments), "machine": environment.describe(),
                "date": time.strftime("%Y-%m-%d"), "rows": []}
-    print(json.dumps(results["machine"]), flush=True)
+    tables = []
+
+    def show(text):
+        tables.append(text)
+        print(text, flush=True)
+        # As far as it has come, should it be interrupted.
+        (environment.output / "results.json").write_text(json.dumps(results, indent=1))
+        (environment.output / "results.md").write_text("\n".join(tables))
+
+    show(f"{describe(results)}\n")
     for name in arguments.workload or sorted(WORKLOADS):
         title, run = WORKLOADS[name]
         rows = []
         for threads in map(int, arguments.threads.split(",")):
             rows += run(environment, name, threads)
-        print_rows(f"{name}: {title}", rows)
         results["rows"] += rows
-        (environment.output / "results.json").write_text(json.dumps(results, indent=1))
+        show(rows_table(f"{name}: {title}", rows))
+    results["demands"] = demands.judge(results["rows"])
+    show(table("### What it must show", demands.COLUMNS, results["demands"]))
     return 0
+
+
+def command(arguments):
+    """Without the folders, which say nothing about the figures."""
+    words = ["bench/run"]
+    for name in arguments.workload or []:
+        words += ["--workload", name]
+    words += ["--threads", arguments.threads]
+    if arguments.peers:
+        words += ["--peers", arguments.peers]
+    return " ".join(words + ["--quick"] * arguments.quick)
+
+
+def describe(results):
+    machine = results["machine"]
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    return (f"`{results['command']}`, {results['date']}: "
+            f"{machine['processor']}, {machine['cores']} cores, {machine['vectors']}; "
+            f"load {machine['load']:.1f} at the beginning; {packages}")

@@ -53,9 +53,9 @@ def pivot(rows):
     return columns + [("note", "note", str)], list(lines.values())
 
 
-def print_rows(title, rows):
+def rows_table(title, rows):
     if any("microseconds" in row for row in rows):
         columns, rows = pivot(rows)
     else:
         columns = COLUMNS
-    print(table(f"### {title}", columns, rows), flush=True)
+    return table(f"### {title}", columns, rows)

@@ -15,10 +15,12 @@ TIE, SCORE = 1e-4, 1e-3
 
 class Candidate:
     """`exact`: its outputs must be ours. Others (reduced precision) are compared
-    and timed all the same. `library` is the compiled one, where it is ours."""
+    and timed all the same, unless `note` says that there is nothing to compare.
+    `library` is the compiled one, where it is ours."""
 
-    def __init__(self, name, command, *, exact=True, library=None):
-        self.name, self.command, self.exact, self.library = name, command, exact, library
+    def __init__(self, name, command, *, exact=True, note=None, library=None):
+        self.name, self.command, self.library = name, command, library
+        self.exact, self.note = exact and not note, note
 
 
 def ours(environment, model):
@@ -84,11 +86,12 @@ def measure(environment, workload, candidates, settings, threads, sentences, che
                     environment.root)))
             except WorkerError as error:
                 row("", candidate.name, note=f"does not start: {error}")
-        exact = {candidate.name: candidate.exact for candidate in candidates}
+        by_name = {candidate.name: candidate for candidate in candidates}
         for setting in settings:
             print(f"{workload} {setting.name}, {threads} threads", file=sys.stderr)
             count = setting.sentences or sentences
-            equal, notes = check(workers, setting, min(checked, count), exact, reference)
+            equal, notes = check(workers, setting, min(checked, count), by_name,
+                                 reference)
             for name, note in notes.items():
                 if name not in [worker.name for worker in equal]:
                     row(setting.name, name, note=note)
@@ -113,30 +116,38 @@ def measure(environment, workload, candidates, settings, threads, sentences, che
     return rows
 
 
-def check(workers, setting, checked, exact, reference):
+def check(workers, setting, checked, candidates, reference):
     """The workers whose outputs are as they must be, and notes."""
     request = dict(first=0, count=checked, want_results=True,
                    **setting.request)
     replies, notes = take_turns(workers, [("decode", request)], 1)
     answers = {name: own[0] for name, own in replies.items()}
     ours = answers.get(OURS)
+    wrong = set()
     for name, answer in answers.items():
         if name == OURS:
             expected = reference(setting) if reference else None
             if expected:
-                wrong = sum(one is not None and one != mine
-                            for one, mine in zip(expected, answer["ids"]))
-                if wrong:
-                    notes[name] = f"differs from the reference in {wrong} sentences"
-        elif ours and exact[name]:
+                differing = sum(one is not None and one != mine
+                                for one, mine in zip(expected, answer["ids"]))
+                if differing:
+                    notes[name] = f"differs from the reference in {differing} sentences"
+                    wrong.add(name)
+        elif candidates[name].note:
+            notes[name] = candidates[name].note
+            if ours and answer["emitted"] != ours["emitted"]:
+                notes[name] += ", but other numbers of steps: not timed"
+                wrong.add(name)
+        elif ours and candidates[name].exact:
             message = compare(ours, answer)
             if message:
                 notes[name] = message
+                wrong.add(name)
         elif ours:
             same = sum(a == b for a, b in zip(ours["ids"], answer["ids"]))
             notes[name] = f"{same} of {checked} outputs equal"
-    return [worker for worker in workers if worker.name in answers
-            and not (exact[worker.name] and worker.name in notes)], notes
+    return [worker for worker in workers
+            if worker.name in answers and worker.name not in wrong], notes
 
 
 def figures(answers, requests, sentences, setting):

@@ -47,6 +47,42 @@ def candidates(environment, model):
     return found, notes
 
 
+def marian(environment, model, threads):
+    """Marian's RNN: its equations differ a little, so it has random weights, and as
+    many steps of as many hypotheses."""
+    workload, steps, words = "W3", 26, 12
+    try:
+        environment.need("pymarian", "numpy")
+        folder = environment.output / "models" / "marian"
+        if not (folder / "model.npz").exists():
+            # As many multiply-adds a step as fit into those of m30k: 2.1 of 2.4 million.
+            environment.run_python(
+                environment.root / "bench" / "workers" / "make_marian.py", folder, 192, 256,
+                len(read_lines(model.vocabularies["source"])), len(model.target))
+    except Missing as missing:
+        return [{"workload": workload, "setting": "", "threads": threads,
+                 "candidate": "marian", "note": str(missing)}]
+    sources = environment.output / "inputs" / "marian.ids"
+    lines = [line.split() for line in read_lines(model.sources)]
+    chosen = [line[:words] for line in lines if len(line) >= words]
+    sources.write_text("".join(" ".join(line) + "\n" for line in chosen))
+    fixed = {"max_length_factor": 0, "max_length_offset": steps, "min_length": steps}
+    settings = [
+        decoding.Setting(f"beam 5, batch {batch}, {steps} steps", beam=5, batch=batch,
+                         chunk=1 if batch == 1 else None, latency=batch == 1, **fixed)
+        for batch in (1, 32)]
+    library = model.library()
+    found = [
+        decoding.Candidate(decoding.OURS, lambda threads: [
+            *model.worker(library, threads)[:3], sources, str(threads)]),
+        decoding.Candidate("marian", lambda threads: environment.python_worker(
+            "rnn_marian", folder=str(folder), sources=str(sources), threads=threads),
+            note="other equations, as many steps")]
+    return decoding.measure(environment, workload, found, settings, threads,
+                            32 if environment.quick else 128, 32,
+                            1 if environment.quick else 3)
+
+
 def run(environment, workload, threads):
     make = {"W3": m30k, "W4": g2p}[workload]
     try:
@@ -76,6 +112,9 @@ def run(environment, workload, threads):
     rows = [{"workload": workload, "setting": "", "threads": threads, "candidate": name,
              "note": note} for name, note in notes]
     sentences = min(model.count, 96 if environment.quick else 1000)
-    return rows + decoding.measure(
+    rows += decoding.measure(
         environment, workload, found, settings, threads, sentences, checked,
         1 if environment.quick else 3, reference)
+    if workload == "W3" and environment.wants("marian"):
+        rows += marian(environment, model, threads)
+    return rows
