@@ -43,7 +43,11 @@ class Worker:
         line = self.process.stdout.readline()
         if not line:
             raise WorkerError(f"ended; see {self.log}")
-        reply = json.loads(line)
+        try:
+            reply = json.loads(line)
+        except json.JSONDecodeError:
+            raise WorkerError(f"expected an object as JSON, but got {line.strip()!r}; is it "
+                              "built of this version?") from None
         if "error" in reply:
             raise WorkerError(reply["error"])
         return reply

@@ -2,13 +2,16 @@
 
 import array
 import contextlib
+import pathlib
 import sys
 
+from bench.driver.environment import ROOT, Missing
 from bench.driver.statistics import median, ratio
 from bench.driver.turns import take_turns
 from bench.driver.worker import Worker, WorkerError
 
 OURS = "attn"
+WORKERS = ROOT / "bench" / "workers"
 
 
 class Candidate:
@@ -17,6 +20,30 @@ class Candidate:
 
     def __init__(self, name, command, *, checked=True, takes=lambda shape: True):
         self.name, self.command, self.checked, self.takes = name, command, checked, takes
+
+
+def peers(environment, candidates):
+    """Those of them that are asked for and there, and notes about the others."""
+    found, notes = [], []
+    for candidate in candidates:
+        if not environment.wants(candidate.name):
+            continue
+        try:
+            candidate.command(1)
+            found.append(candidate)
+        except Missing as missing:
+            notes.append((candidate.name, str(missing)))
+    return found, notes
+
+
+def onednn(environment, name):
+    """The command line of a worker that uses oneDNN."""
+    environment.need("onednn-cpu-gomp", "onednn-devel-cpu-gomp")
+    prefix = pathlib.Path(environment.python).parent.parent
+    return [environment.program(
+        name, [WORKERS / f"{name}.cpp"],
+        [f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", "-ldnnl",
+         f"-Wl,-rpath,{prefix / 'lib'}"])]
 
 
 def read_numbers(path):

@@ -1,11 +1,7 @@
 """W2: the matrix products of decoding."""
 
-import pathlib
+from bench.workloads.kernels import WORKERS, Candidate, measure, onednn, peers
 
-from bench.driver.environment import ROOT, Missing
-from bench.workloads.kernels import Candidate, measure
-
-WORKERS = ROOT / "bench" / "workers"
 # Inputs and outputs of linear layers: of g2p, of m30k, of RNNsearch with 1,024 units,
 # of a transformer of base size; its and RNNsearch's vocabularies.
 SIZES = [(128, 43), (128, 384), (384, 768), (192, 4568), (384, 192), (576, 1152),
@@ -22,15 +18,6 @@ def openblas(environment):
     return [program, library]
 
 
-def onednn(environment):
-    environment.need("onednn-cpu-gomp", "onednn-devel-cpu-gomp")
-    prefix = pathlib.Path(environment.python).parent.parent
-    return [environment.program(
-        "products_onednn", [WORKERS / "products_onednn.cpp"],
-        [f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", "-ldnnl",
-         f"-Wl,-rpath,{prefix / 'lib'}"])]
-
-
 def run(environment, workload, threads):
     def note(name, text):
         return {"workload": workload, "setting": "", "threads": threads, "candidate": name,
@@ -41,17 +28,12 @@ def run(environment, workload, threads):
         return [note("attn", "bench_products is not built (target bench)")]
     bound = environment.program("products_bound", [WORKERS / "products_bound.cpp"],
                                 ["-O3", "-march=native"])
-    rows = []
+    found, notes = peers(environment, [
+        Candidate("openblas", lambda threads: openblas(environment)),
+        Candidate("onednn", lambda threads: onednn(environment, "products_onednn"))])
     candidates = [Candidate("attn", lambda threads: [program]),
-                  Candidate("bound", lambda threads: [bound], checked=False)]
-    for name, find in ("openblas", openblas), ("onednn", onednn):
-        if environment.wants(name):
-            try:
-                command = find(environment)
-            except Missing as missing:
-                rows.append(note(name, str(missing)))
-                continue
-            candidates.append(Candidate(name, lambda threads, command=command: command))
+                  Candidate("bound", lambda threads: [bound], checked=False), *found]
+    rows = [note(name, text) for name, text in notes]
     sizes = SIZES[2:5] if environment.quick else SIZES
     shapes = [(f"{inputs} x {outputs}, {count} rows",
                {"rows": count, "inputs": inputs, "outputs": outputs})

@@ -1,22 +1,6 @@
 """W1: fused reads of one query a sentence."""
 
-from bench.driver.environment import Missing
-from bench.workloads.kernels import Candidate, measure
-
-
-def peers(environment, table):
-    """Candidates of (name, packages, command), and rows for those that lack
-    something."""
-    found, notes = [], []
-    for name, packages, command in table:
-        if not environment.wants(name):
-            continue
-        try:
-            environment.need(*packages)
-            found.append(Candidate(name, command))
-        except Missing as missing:
-            notes.append((name, str(missing)))
-    return found, notes
+from bench.workloads.kernels import Candidate, measure, onednn, peers
 
 
 def run(environment, workload, threads):
@@ -24,12 +8,18 @@ def run(environment, workload, threads):
     if not program.exists():
         return [{"workload": workload, "setting": "", "threads": threads, "candidate": "attn",
                  "note": "bench_read is not built (target bench)"}]
+
+    def torch(mode):
+        def command(threads):
+            environment.need("torch")
+            return environment.python_worker("read_torch", mode=mode, threads=threads)
+
+        return command
+
     found, notes = peers(environment, [
-        ("torch", ["torch"], lambda threads: environment.python_worker(
-            "read_torch", mode="eager", threads=threads)),
-        ("torch-compile", ["torch"], lambda threads: environment.python_worker(
-            "read_torch", mode="compile", threads=threads)),
-    ])
+        Candidate("torch", torch("eager")), Candidate("torch-compile", torch("compile")),
+        Candidate("onednn", lambda threads: onednn(environment, "read_onednn"),
+                  takes=lambda shape: shape["heads"] > 1)])
     candidates = [
         Candidate("attn", lambda threads: [program, "attn"]),
         Candidate("loops", lambda threads: [program, "loops"],
