@@ -123,7 +123,12 @@ std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
   if (contents)
     addCompiledModel(*translated, *contents, machine);
 
-  llvm::PassBuilder builder(&machine);
+  // Kernels are vectors by now, and as long as their schedules say: unrolled or
+  // vectorised once more they would only be larger.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopInterleaving = tuning.LoopVectorization = false;
+  tuning.SLPVectorization = tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

@@ -35,6 +35,7 @@ module attributes {transform.with_named_sequence} {
     // the processor alone does not look far enough ahead.
     %inputs = transform.attn.loops "inputs" of %kernel : (!transform.any_op) -> !transform.any_op
     transform.attn.prefetch %inputs ahead 32 : !transform.any_op
+    transform.loop.unroll %inputs {factor = 2} : !transform.any_op
     transform.yield
   }
 }
