@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 import time
@@ -54,11 +55,13 @@ def main():
     show(f"{describe(results)}\n")
     for name in arguments.workload or sorted(WORKLOADS):
         title, run = WORKLOADS[name]
-        rows = []
+        rows, before = [], os.getloadavg()[0]
         for threads in map(int, arguments.threads.split(",")):
             rows += run(environment, name, threads)
         results["rows"] += rows
-        show(rows_table(f"{name}: {title}", rows))
+        # More than the threads that are measured: others were at work.
+        load = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
+        show(rows_table(f"{name}: {title} ({load})", rows))
     results["demands"] = demands.judge(results["rows"])
     show(table("### What it must show", demands.COLUMNS, results["demands"]))
     return 0
