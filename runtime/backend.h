@@ -26,6 +26,8 @@
 
 namespace attn {
 
+struct Workers;
+
 using TokenIds = std::pmr::vector<int32_t>;
 
 using TokenSpan = std::span<const int32_t>;
@@ -67,6 +69,8 @@ struct StepRequest {
   /// normalise them, are all that is wanted of its logits. A decoding may
   /// answer with all of them nevertheless.
   int64_t best = 0;
+  /// Who may share the work of the step; or null. Nothing depends on it.
+  const Workers *workers = nullptr;
 };
 
 /// What a step yields. The memory belongs to the decoding and stays valid

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/compiled_decoding.h"
+#include "runtime/float_math.h"
 #include "runtime/past_slots.h"
+#include "runtime/workers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -258,12 +260,15 @@ private:
   void gatherStates(const StepRequest &request);
   void run(const attn_program &program,
            const std::vector<CompiledPrograms::Slot> &slots);
+  void runStep(const Workers *workers);
   /// Tells of the alignment's weights, which programs of these extents wrote.
   void describeWeights(Extents extents, StepResult &result) const;
 
   const CompiledPrograms &programs;
   Arena &memory;
   Places places;
+  /// Those of parts of the rows, which are computed at once.
+  std::vector<Places> parts;
   PastSlots slots;
   /// What the last whole targets were computed in.
   std::vector<AlignedBuffer> forced;
@@ -385,6 +390,70 @@ void CompiledDecoding::run(const attn_program &program,
   program.run(places.extents, places.buffers, places.workspace);
 }
 
+/// Runs the step, its rows in parts if there are workers: a row does not depend
+/// on those beside it (R13), and writes nothing but what is its own.
+void CompiledDecoding::runStep(const Workers *workers) {
+  // A part of one row alone goes through the weights for little.
+  const int64_t rows = places.extents[ATTN_EXTENT_ROWS];
+  const size_t count =
+      workers && workers->areReady() && !memory.isBounded()
+          ? std::min(workers->count, static_cast<size_t>(rows + 1) / 2)
+          : 1;
+  if (count < 2) {
+    run(programs.compiled.step, programs.step);
+    return;
+  }
+  Layout layout(memory);
+  while (parts.size() < count) {
+    Places &part = parts.emplace_back();
+    part.extents = layout.take<int64_t>(programs.extentCount());
+    part.buffers = layout.take<void *>(programs.step.size());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    Places &part = parts[i];
+    int64_t first =
+                rows * static_cast<int64_t>(i) / static_cast<int64_t>(count),
+            end = rows * static_cast<int64_t>(i + 1) /
+                  static_cast<int64_t>(count);
+    std::copy_n(places.extents, programs.extentCount(), part.extents);
+    part.extents[ATTN_EXTENT_ROWS] = end - first;
+    for (size_t b = 0; b < programs.step.size(); ++b) {
+      const CompiledPrograms::Slot &slot = programs.step[b];
+      part.buffers[b] = slot.constant;
+      if (slot.constant)
+        continue;
+      const CompiledPrograms::Array &array = programs.arrays[slot.array];
+      char *address = static_cast<char *>(places.addresses[slot.array]);
+      // Rows are the first dimension of what has any.
+      if (address &&
+          (array.growth == Growth::Rows || array.growth == Growth::Choice))
+        address += static_cast<size_t>(first) *
+                   arrayBytes(array.elementBytes, array.dims, extents(), 1);
+      part.buffers[b] = address;
+    }
+    size_t size = workspaceBytes(programs.compiled.step,
+                                 {part.extents, programs.extentCount()});
+    if (size > part.workspaceSize)
+      part.takeWorkspace(std::max(size, 2 * part.workspaceSize), layout);
+  }
+
+  class Parts final : public Workers::Tasks {
+  public:
+    explicit Parts(CompiledDecoding &decoding) : decoding(decoding) {}
+    void run(size_t number) override {
+      FloatingPointScope floatingPoint;
+      Places &part = decoding.parts[number];
+      decoding.programs.compiled.step.run(part.extents, part.buffers,
+                                          part.workspace);
+    }
+
+  private:
+    CompiledDecoding &decoding;
+  };
+  Parts tasks(*this);
+  workers->run(count, tasks);
+}
+
 /// Brings the states of the rows before into the order of the rows that
 /// continue them. Afterwards the next states may be written.
 void CompiledDecoding::gatherStates(const StepRequest &request) {
@@ -451,7 +520,7 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
       memcpy(places.addresses[i], from,
              static_cast<size_t>(request.rows) * sizeof(int32_t));
   }
-  run(programs.compiled.step, programs.step);
+  runStep(request.workers);
   started = true;
   for (size_t i = 0; i < programs.states.size(); ++i)
     places.befores[i] = places.addresses[programs.states[i].next];

@@ -60,7 +60,8 @@ enum {
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
-/// `prepare` takes only to their elements; none may be null, but what `step` is
+/// `prepare` takes and what has a row for each of `rows` only to their elements:
+/// the rows of a step may be computed in parts, at once; none may be null, but what `step` is
 /// not to write because of `best`, and none may overlap an output. `workspace`
 /// has at least as many bytes as `attn_workspace_function` answers for the same
 /// extents, aligned to 64.

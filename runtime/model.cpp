@@ -336,10 +336,10 @@ public:
           const DecodeOptions &options, size_t batch,
           std::span<const SearchSentence> sentences,
           std::span<const size_t> order, Arena *arenas, SharedMemory &memory,
-          std::span<DecodeResult> results)
+          std::span<DecodeResult> results, const Workers &workers)
       : backend(backend), target(target), options(options), batch(batch),
         sentences(sentences), order(order), arenas(arenas), memory(memory),
-        results(results) {}
+        results(results), workers(workers) {}
 
   size_t count() const {
     return order.size() / batch + (order.size() % batch != 0);
@@ -371,6 +371,7 @@ private:
   Arena *arenas;
   SharedMemory &memory;
   std::span<DecodeResult> results;
+  const Workers &workers;
 
   std::atomic<size_t> next = 0;
   std::atomic<bool> stopped = false, interrupted = false;
@@ -407,7 +408,10 @@ SearchOutcome Batches::run(std::span<const size_t> places, Arena &arena) {
   }
   std::string error;
   SearchOutcome outcome = search(backend, target, some, options.search, arena,
-                                 options.interrupt, found, error);
+                                 options.interrupt, found, error,
+                                 // Where there are more batches, these are
+                                 // what is shared.
+                                 count() == 1 ? &workers : nullptr);
   for (size_t i = 0; i < places.size(); ++i) {
     if (outcome == SearchOutcome::Done)
       keep(found[i], results[places[i]]);
@@ -498,12 +502,21 @@ bool Model::decode(std::span<SourceSentence> sentences,
   });
 
   SearchTarget target = searchTarget();
+  Workers workers = options.workers;
   WorkerArenas arenas(plan, memory);
   Batches batches(options.backend ? *options.backend : *backend, target,
                   options, plan.batch, prepared, order, arenas.get(),
-                  memory.results, results);
+                  memory.results, results, workers);
+  // Where there is one batch, its steps are shared; not in a buffer, which has
+  // no room for that.
+  bool shares = batches.count() > 1 || !memory.work;
+  if (shares && workers.count > 1 && !workers.parallel &&
+      pool.acquire(workers.count - 1))
+    workers.pool = &pool;
+  std::unique_ptr<Pool, void (*)(Pool *)> acquired(
+      workers.pool, [](Pool *pool) { pool->release(); });
   if (!order.empty())
-    options.workers.run(std::min(plan.workers, batches.count()), batches);
+    workers.run(std::min(plan.workers, batches.count()), batches);
   return batches.finish();
 }
 

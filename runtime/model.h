@@ -186,6 +186,7 @@ private:
 
   std::shared_ptr<const Description> about;
   std::unique_ptr<Backend> backend;
+  mutable Pool pool; ///< The threads of its calls, but for those at once.
 };
 
 } // namespace attn

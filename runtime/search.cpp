@@ -766,7 +766,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
                      std::span<const SearchSentence *const> sentences,
                      const SearchOptions &options, Arena &memory,
                      Interrupt *interrupt, std::span<SearchResult> results,
-                     std::string &error) {
+                     std::string &error, const Workers *workers) {
   if (sentences.empty())
     return SearchOutcome::Done;
   if (target.frameSize > 0)
@@ -848,6 +848,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     batch.parents.clear();
     StepRequest request;
     request.best = searchBest(options, /*forced=*/false);
+    request.workers = workers;
     for (size_t i = 0; i < searches.size(); ++i) {
       int64_t before = batch.firstRows[i];
       batch.firstRows[i] = static_cast<int64_t>(batch.tokens.size());

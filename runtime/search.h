@@ -197,14 +197,14 @@ enum class SearchOutcome {
 
 /// Decodes a batch of sentences; a result does not depend on the others. The
 /// results are those of the sentences, in order; there is a message if it
-/// failed. `interrupt`, which may be null, is asked before every step. A
-/// bounded `memory` has as many bytes as `searchBytes` and the backend's
-/// `memoryBytes` say.
+/// failed. `workers`, who may be null, share the work of steps. `interrupt`,
+/// which may be null, is asked before every step. A bounded `memory` has as
+/// many bytes as `searchBytes` and the backend's `memoryBytes` say.
 SearchOutcome search(Backend &backend, const SearchTarget &target,
                      std::span<const SearchSentence *const> sentences,
                      const SearchOptions &options, Arena &memory,
                      Interrupt *interrupt, std::span<SearchResult> results,
-                     std::string &error);
+                     std::string &error, const Workers *workers = nullptr);
 
 /// The most that the search of a sentence has to do with.
 struct SearchLimits {

@@ -10,20 +10,28 @@
 
 #include "attn/attn.h"
 
+#include <atomic>
 #include <cstddef>
 #include <memory_resource>
 #include <mutex>
+#include <sys/types.h>
 
 namespace attn {
 
-/// Where tasks run: on threads of the caller's, or on own ones, which live as
-/// long as the tasks.
+class Pool;
+
+/// Where tasks run: on threads of the caller's, on those of a pool, or on own
+/// ones, which live as long as the tasks.
 struct Workers {
   static constexpr size_t most = 1024;
 
   size_t count = 1; ///< 1 to `most`.
   attn_parallel_function parallel = nullptr;
   void *context = nullptr;
+  Pool *pool = nullptr; ///< One that has been acquired, if `parallel` is null.
+
+  /// Whether running some tasks costs little, so that they may be small.
+  bool areReady() const { return count > 1 && (parallel || pool); }
 
   /// Something to do in parts. Does not throw.
   class Tasks {
@@ -36,6 +44,31 @@ struct Workers {
   /// `number` is at most `most`. Whatever does not find a thread runs on the
   /// caller's.
   void run(size_t number, Tasks &tasks) const;
+};
+
+/// Threads that wait for tasks: made when they are first needed, ended with the
+/// pool. A process that was forked has none of them, and makes its own.
+class Pool {
+public:
+  Pool() = default;
+  ~Pool();
+  Pool(const Pool &) = delete;
+
+  /// Makes it one's own, with up to `threads` threads, until `release`. False
+  /// where somebody else has it, or where no thread can be made.
+  bool acquire(size_t threads);
+  void release() { taken = false; }
+
+  /// Runs `tasks` 0 to `number` - 1 on its threads and on the caller's, who has
+  /// acquired it; returns when all are done. Not from one of the tasks.
+  void run(size_t number, Workers::Tasks &tasks);
+
+private:
+  struct Threads;
+
+  std::atomic<bool> taken = false;
+  Threads *threads = nullptr;
+  pid_t process = 0; ///< That the threads live in.
 };
 
 /// Memory that several threads take.
