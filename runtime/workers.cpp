@@ -91,13 +91,17 @@ struct Pool::Threads {
 namespace {
 
 /// Waits until a number is another one: for some microseconds awake, because
-/// the steps of a decoding follow each other closely.
+/// the steps of a decoding follow each other closely; but whoever has to share
+/// the processor with the thread that changes it, lets that thread go on.
 void waitWhile(const std::atomic<uint32_t> &number, uint32_t value) {
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 400; ++i) {
     if (number.load(std::memory_order_acquire) != value)
       return;
+    if (i >= 200)
+      std::this_thread::yield();
 #if defined(__x86_64__)
-    __builtin_ia32_pause();
+    else
+      __builtin_ia32_pause();
 #endif
   }
   number.wait(value, std::memory_order_acquire);
