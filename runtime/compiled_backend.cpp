@@ -254,7 +254,7 @@ bool checkPrograms(const attn_compiled_model &compiled,
 
 } // namespace
 
-std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
+std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
                                          const char *weightsPath,
                                          Failure &failure, const Log &log) {
   auto fail = [&](attn_status status, const std::string &message) {
@@ -262,12 +262,19 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
     return nullptr;
   };
   FloatingPointScope floatingPoint;
-  if (compiled.version != ATTN_COMPILED_MODEL_VERSION)
+  if (library.version != ATTN_COMPILED_MODEL_VERSION)
     return fail(ATTN_ERROR_MODEL,
                 "expected generated code of version " +
                     std::to_string(ATTN_COMPILED_MODEL_VERSION) + ", but got " +
-                    std::to_string(compiled.version));
-  if (uint64_t missing = compiled.cpu_features & ~findCpuFeatures())
+                    std::to_string(library.version));
+  // The first code that this processor can run; if there is none, the last is
+  // what asks for least.
+  const uint64_t features = findCpuFeatures();
+  const attn_compiled_model *chosen = &library;
+  while (chosen->cpu_features & ~features && chosen->otherwise)
+    chosen = chosen->otherwise;
+  const attn_compiled_model &compiled = *chosen;
+  if (uint64_t missing = compiled.cpu_features & ~features)
     return fail(ATTN_ERROR_UNSUPPORTED,
                 "expected a processor with " +
                     formatCpuFeatures(compiled.cpu_features) +

@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 3
+#define ATTN_COMPILED_MODEL_VERSION 4
 
 /// How many logits of a row a chunk has (the last one has the rest): its sum of
 /// exponentials is one number, whoever computes it (R13).
@@ -94,6 +94,9 @@ struct attn_compiled_model {
   struct attn_program encode;
   struct attn_program step;
   struct attn_program force;
+  /// The same model for processors that lack some of these extensions, or null.
+  /// Its description and constants are the same ones.
+  const struct attn_compiled_model *otherwise;
 };
 
 #ifdef __cplusplus

@@ -21,7 +21,7 @@ attn::loadCode(ModuleOp module, const Target &target, std::string &error) {
     return nullptr;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code =
-      translate(module, /*contents=*/nullptr, *machine, context);
+      translate(module, "attn", *machine, context);
   llvm::SmallString<0> object;
   llvm::raw_svector_ostream stream(object);
   if (!code || !emitCode(*code, *machine, stream, /*assembly=*/false)) {

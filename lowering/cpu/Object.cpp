@@ -15,6 +15,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
 
 using namespace mlir;
@@ -37,11 +38,17 @@ static void embedConstants(llvm::Module &module, StringRef path) {
   module.appendModuleInlineAsm(assembly);
 }
 
-/// Adds `attn_compiled`, the table of runtime/compiled_model.h, and the one
-/// function that the library exports.
+/// What something of a variant is called; the first has the plain names.
+static std::string getVariantName(StringRef name, size_t number) {
+  return number == 0 ? name.str() : (name + "." + llvm::Twine(number)).str();
+}
+
+/// Adds `attn_compiled`, the table of runtime/compiled_model.h with an entry
+/// for each processor, and the one function that the library exports.
 static void addCompiledModel(llvm::Module &module,
                              const LibraryContents &contents,
-                             const llvm::TargetMachine &machine) {
+                             ArrayRef<uint64_t> features,
+                             const llvm::Triple &triple) {
   llvm::LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *i32 = llvm::Type::getInt32Ty(context);
@@ -66,25 +73,30 @@ static void addCompiledModel(llvm::Module &module,
     llvm::sys::fs::file_size(contents.constantsPath, constantsSize);
   }
 
-  auto program = [&](StringRef name) -> SmallVector<llvm::Constant *> {
-    return {module.getFunction(("attn_" + name).str()),
-            module.getFunction(("attn_" + name + "_workspace").str())};
-  };
-  SmallVector<llvm::Constant *> fields = {
-      llvm::ConstantInt::get(i32, ATTN_COMPILED_MODEL_VERSION),
-      llvm::ConstantInt::get(i32, 0),
-      llvm::ConstantInt::get(i64, getCpuFeatures(machine)),
-      description,
-      llvm::ConstantInt::get(i64, contents.description.size()),
-      constants,
-      llvm::ConstantInt::get(i64, constantsSize)};
-  for (StringRef name : {"prepare", "encode", "step", "force"})
-    llvm::append_range(fields, program(name));
-  auto *table = llvm::ConstantStruct::getAnon(fields);
-  auto *compiled = new llvm::GlobalVariable(
-      module, table->getType(), /*isConstant=*/true,
-      llvm::GlobalValue::ExternalLinkage, table, "attn_compiled");
-  compiled->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  // The last entry has none after it.
+  llvm::Constant *otherwise = null;
+  for (size_t number = features.size(); number-- > 0;) {
+    SmallVector<llvm::Constant *> fields = {
+        llvm::ConstantInt::get(i32, ATTN_COMPILED_MODEL_VERSION),
+        llvm::ConstantInt::get(i32, 0),
+        llvm::ConstantInt::get(i64, features[number]),
+        description,
+        llvm::ConstantInt::get(i64, contents.description.size()),
+        constants,
+        llvm::ConstantInt::get(i64, constantsSize)};
+    for (StringRef name : {"prepare", "encode", "step", "force"})
+      for (StringRef suffix : {"", "_workspace"})
+        fields.push_back(module.getFunction(
+            getVariantName(("attn_" + name + suffix).str(), number)));
+    fields.push_back(otherwise);
+    auto *table = llvm::ConstantStruct::getAnon(fields);
+    auto *compiled =
+        new llvm::GlobalVariable(module, table->getType(), /*isConstant=*/true,
+                                 llvm::GlobalValue::ExternalLinkage, table,
+                                 getVariantName("attn_compiled", number));
+    compiled->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    otherwise = compiled;
+  }
 
   auto *type = llvm::FunctionType::get(pointer, false);
   llvm::FunctionCallee api =
@@ -95,22 +107,23 @@ static void addCompiledModel(llvm::Module &module,
       llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
                              "attn_model_" + contents.modelName, module);
   // It runs before anyone knows what the processor has.
-  if (machine.getTargetTriple().getArch() == llvm::Triple::x86_64) {
+  if (triple.getArch() == llvm::Triple::x86_64) {
     exported->addFnAttr("target-cpu", "x86-64");
     exported->addFnAttr("target-features", "");
   }
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", exported));
-  b.CreateRet(b.CreateCall(api));
+  llvm::CallInst *call = b.CreateCall(api);
+  call->setTailCall();
+  b.CreateRet(call);
 }
 
-std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
-                                              const LibraryContents *contents,
+std::unique_ptr<llvm::Module> attn::translate(ModuleOp module, StringRef name,
                                               llvm::TargetMachine &machine,
                                               llvm::LLVMContext &context) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(
-      module, context, contents ? contents->modelName : "attn");
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, name);
   if (!translated)
     return nullptr;
   translated->setTargetTriple(machine.getTargetTriple());
@@ -120,8 +133,6 @@ std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
   }
-  if (contents)
-    addCompiledModel(*translated, *contents, machine);
 
   // Kernels are vectors by now, and as long as their schedules say: unrolled or
   // vectorised once more they would only be larger.
@@ -141,6 +152,26 @@ std::unique_ptr<llvm::Module> attn::translate(ModuleOp module,
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
       .run(*translated, modules);
   return translated;
+}
+
+std::unique_ptr<llvm::Module>
+attn::makeLibrary(MutableArrayRef<Variant> variants,
+                  const LibraryContents &contents) {
+  std::unique_ptr<llvm::Module> library;
+  SmallVector<uint64_t> features;
+  llvm::Triple triple = variants.front().code->getTargetTriple();
+  for (auto [number, variant] : llvm::enumerate(variants)) {
+    features.push_back(variant.cpuFeatures);
+    for (llvm::Function &function : *variant.code)
+      if (!function.isDeclaration() && !function.hasLocalLinkage())
+        function.setName(getVariantName(function.getName(), number));
+    if (!library)
+      library = std::move(variant.code);
+    else if (llvm::Linker::linkModules(*library, std::move(variant.code)))
+      return nullptr;
+  }
+  addCompiledModel(*library, contents, features, triple);
+  return library;
 }
 
 bool attn::emitCode(llvm::Module &module, llvm::TargetMachine &machine,

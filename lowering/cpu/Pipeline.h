@@ -58,14 +58,24 @@ struct LibraryContents {
   std::string constantsPath;
 };
 
-/// Translates `module` (LLVM dialect) for `machine` and optimises. With
-/// `contents` it becomes a library: it gets the table of
-/// runtime/compiled_model.h and the one exported function. Null after a
+/// Translates `module` (LLVM dialect) for `machine` and optimises. Null after a
 /// diagnostic.
-std::unique_ptr<llvm::Module> translate(ModuleOp module,
-                                        const LibraryContents *contents,
+std::unique_ptr<llvm::Module> translate(ModuleOp module, llvm::StringRef name,
                                         llvm::TargetMachine &machine,
                                         llvm::LLVMContext &context);
+
+/// The programs of a model for one kind of processor.
+struct Variant {
+  std::unique_ptr<llvm::Module> code;
+  uint64_t cpuFeatures = 0; ///< What it may use, see getCpuFeatures.
+};
+
+/// One module of all variants, which is a library: with the table of
+/// runtime/compiled_model.h, the variants in the order in which a processor
+/// takes the first that it can run, and the one exported function. Null after a
+/// diagnostic.
+std::unique_ptr<llvm::Module> makeLibrary(MutableArrayRef<Variant> variants,
+                                          const LibraryContents &contents);
 
 /// Writes the code of `module` as an object or as assembly.
 bool emitCode(llvm::Module &module, llvm::TargetMachine &machine,

@@ -76,6 +76,24 @@ static bool getX86Features(llvm::StringRef cpu, std::string &features,
   return true;
 }
 
+std::vector<Target> attn::parseTargets(llvm::StringRef cpus,
+                                       Numerics numerics) {
+  llvm::SmallVector<llvm::StringRef> names;
+  cpus.split(names, ',');
+  std::vector<Target> targets;
+  for (llvm::StringRef name : names) {
+    if (name != "any") {
+      targets.push_back({name.str(), numerics});
+      continue;
+    }
+    targets.push_back({"x86-64-v4", numerics});
+    targets.push_back({"x86-64-v3", numerics});
+    if (numerics == Numerics::Portable)
+      targets.push_back({"x86-64", numerics});
+  }
+  return targets;
+}
+
 std::unique_ptr<llvm::TargetMachine> attn::createMachine(const Target &target,
                                                          std::string &error) {
   llvm::InitializeNativeTarget();

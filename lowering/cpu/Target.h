@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace mlir::attn {
 
@@ -29,6 +30,11 @@ struct Target {
   std::string cpu = "native";
   Numerics numerics = Numerics::Fma;
 };
+
+/// The targets of a list of names with commas between them. "any" stands for
+/// the levels of x86-64, the widest first: those that have fused multiply-add,
+/// or all that the numerics allow.
+std::vector<Target> parseTargets(llvm::StringRef cpus, Numerics numerics);
 
 /// The machine of `target`. Null and a message if there is no such processor,
 /// or if it has no fused multiply-add and the target asks for it.

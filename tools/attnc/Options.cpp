@@ -123,10 +123,14 @@ Options attnc::parseOptions(int argc, char **argv) {
                  "foreign names of the parameters, instead of the spec's",
                  options.names);
   parser.addHeading("what code is written");
-  parser.addText("cpu", "NAME",
-                 "the processor, as LLVM names it: native (the default: this "
-                 "machine's), x86-64-v3, x86-64-v4, znver3, skylake-avx512 ...",
-                 options.target.cpu);
+  parser.addText(
+      "cpu", "NAMES",
+      "the processor, as LLVM names it: native (the default: this "
+      "machine's), x86-64-v3, x86-64-v4, znver3, skylake-avx512 ...; "
+      "several with commas between them: the library has code for "
+      "each and takes the first that it can; any: for the levels of "
+      "x86-64",
+      options.cpus);
   parser.addInteger(
       "memory-length", "N",
       "positions of a memory that work is reckoned with: where "
@@ -143,9 +147,8 @@ Options attnc::parseOptions(int argc, char **argv) {
       "multiply-add; portable: on those without too, somewhat slower",
       [&](const std::string &value, std::string &expected) {
         expected = "fma or portable";
-        options.target.numerics = value == "portable"
-                                      ? mlir::attn::Numerics::Portable
-                                      : mlir::attn::Numerics::Fma;
+        options.numerics = value == "portable" ? mlir::attn::Numerics::Portable
+                                               : mlir::attn::Numerics::Fma;
         return value == "fma" || value == "portable";
       });
   if (std::optional<int> status = parser.parse(argc, argv))

@@ -26,7 +26,8 @@ struct Options {
   /// A report instead of what `emit` says.
   bool explain = false;
   /// The processors that code is for.
-  mlir::attn::Target target;
+  std::string cpus = "native";
+  mlir::attn::Numerics numerics = mlir::attn::Numerics::Fma;
   /// Positions of a memory that work is reckoned with.
   int64_t memoryLength = mlir::attn::GraphOptions().memoryLength;
   /// A file of schedules of kernels that come first, or empty.

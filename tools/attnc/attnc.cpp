@@ -99,7 +99,8 @@ int main(int argc, char **argv) {
   compileOptions.output = options.output;
   compileOptions.weights = options.weights;
   compileOptions.irFolder = options.irFolder;
-  compileOptions.target = options.target;
+  compileOptions.targets =
+      mlir::attn::parseTargets(options.cpus, options.numerics);
   compileOptions.graph.memoryLength = options.memoryLength;
   compileOptions.schedule = options.schedule;
   compileOptions.vocabularies = std::move(tokens);

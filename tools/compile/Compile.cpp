@@ -121,11 +121,13 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   ModelOp model = *module.getOps<ModelOp>().begin();
   std::string name = model.getSymName().str();
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine =
-      createMachine(options.target, error);
-  if (!machine) {
-    printError(error);
-    return failure();
+  std::vector<std::unique_ptr<llvm::TargetMachine>> machines;
+  for (const Target &target : options.targets) {
+    machines.push_back(createMachine(target, error));
+    if (!machines.back()) {
+      printError(error);
+      return failure();
+    }
   }
   std::unique_ptr<::attn::Weights> weights;
   if (!options.weights.empty()) {
@@ -182,14 +184,26 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   if (options.emit == Emit::Loops)
     return print();
   description["programs"] = describePrograms(module);
-  if (failed(run([&](OpPassManager &manager) {
-        KernelOptions kernels;
-        kernels.numerics = options.target.numerics;
-        kernels.instructionSet = getInstructionSet(*machine).str();
-        kernels.scheduleFile = options.schedule;
-        buildLlvmPipeline(manager, kernels);
-      })))
-    return failure();
+  // One variant after the other; the last takes the module itself.
+  SmallVector<OwningOpRef<ModuleOp>> copies;
+  SmallVector<ModuleOp> lowered;
+  for (size_t i = 0; i + 1 < machines.size(); ++i) {
+    copies.push_back(module.clone());
+    lowered.push_back(*copies.back());
+  }
+  lowered.push_back(module);
+  for (auto [variant, machine, target] :
+       llvm::zip(lowered, machines, options.targets)) {
+    KernelOptions kernels;
+    kernels.numerics = target.numerics;
+    kernels.instructionSet = getInstructionSet(*machine).str();
+    kernels.scheduleFile = options.schedule;
+    PassManager manager(context);
+    folder.addTo(manager);
+    buildLlvmPipeline(manager, kernels);
+    if (failed(manager.run(variant)))
+      return failure();
+  }
 
   LibraryContents contents;
   contents.modelName = name;
@@ -208,8 +222,14 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     weights.reset();
   }
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code =
-      translate(module, &contents, *machine, llvmContext);
+  SmallVector<Variant> variants;
+  for (auto [variant, machine] : llvm::zip(lowered, machines)) {
+    variants.push_back({translate(variant, name, *machine, llvmContext),
+                        getCpuFeatures(*machine)});
+    if (!variants.back().code)
+      return failure();
+  }
+  std::unique_ptr<llvm::Module> code = makeLibrary(variants, contents);
   if (!code)
     return failure();
 
@@ -219,7 +239,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     code->print(stream, nullptr);
     return writeOutput(options.output, output);
   }
-  if (!emitCode(*code, *machine, stream, options.emit == Emit::Asm)) {
+  if (!emitCode(*code, *machines.front(), stream, options.emit == Emit::Asm)) {
     printError("expected a target that writes object files");
     return failure();
   }

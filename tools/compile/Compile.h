@@ -42,8 +42,9 @@ struct CompileOptions {
   bool explain = false;
   /// Where to write; "-" is standard output.
   std::string output = "-";
-  /// The processors that code is for.
-  Target target;
+  /// The processors that code is for, the one to be preferred first. At least
+  /// one; all have the same numerics.
+  std::vector<Target> targets = {Target()};
   GraphOptions graph;
   /// A file of schedules of kernels that come before the compiler's, or empty.
   std::string schedule;

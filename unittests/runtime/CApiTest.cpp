@@ -603,4 +603,46 @@ TEST(CompiledModel, NeedsExtensionsOfTheProcessor) {
   EXPECT_EQ(formatCpuFeatures(5), "sse3 fma");
 }
 
+TEST(CompiledModel, TakesTheFirstCodeThatTheProcessorRuns) {
+  static std::string taken;
+  auto note = [](const char *name) {
+    return attn_program{name[0] == 'w' ? [](const int64_t *, void *const *,
+                                            void *) { taken += "wide "; }
+                                       : [](const int64_t *, void *const *,
+                                            void *) { taken += "narrow "; },
+                        [](const int64_t *) { return int64_t(0); }};
+  };
+  const AlignedBuffer constants(256);
+  attn_compiled_model narrow = attn_compiled;
+  narrow.constants = constants.data();
+  narrow.constants_size = 256;
+  narrow.encode = note("narrow");
+  attn_compiled_model wide = narrow;
+  wide.encode = note("wide");
+  wide.otherwise = &narrow;
+  auto encode = [&] {
+    Failure failure;
+    std::unique_ptr<Model> model = openCompiledModel(wide, nullptr, failure);
+    ASSERT_TRUE(model) << failure.message;
+    int32_t id = 0;
+    InputSource source{.length = 1, .ids = &id};
+    SourceSpan sentence(&source, 1);
+    Arena memory;
+    std::string error;
+    EXPECT_TRUE(
+        model->decoder().encode({&sentence, 1}, 1, 1, memory, error));
+  };
+  wide.cpu_features = findCpuFeatures();
+  encode();
+  wide.cpu_features = uint64_t(1) << 63;
+  encode();
+  EXPECT_EQ(taken, "wide narrow ");
+
+  // Where nothing runs, the message is about what asks for least.
+  narrow.cpu_features = uint64_t(1) << 62;
+  Failure failure;
+  EXPECT_FALSE(openCompiledModel(wide, nullptr, failure));
+  EXPECT_EQ(failure.status, ATTN_ERROR_UNSUPPORTED);
+}
+
 } // namespace
