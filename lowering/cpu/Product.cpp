@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Epilogue.h"
 #include "lowering/cpu/LoopTransforms.h"
 
 #include "dialect/Axes.h"
@@ -31,28 +31,6 @@ using namespace mlir::attn;
 SmallVector<int64_t> attn::getPackedShape(int64_t numOutputs,
                                           int64_t numInputs) {
   return {(numOutputs + numLanes - 1) / numLanes, numInputs, numLanes};
-}
-
-/// What makes two epilogues the same function: operations, and the kinds of the
-/// operands.
-static std::string describeEpilogue(LinearOp linear) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (Value element : linear.getElements())
-    os << (getNumAxes(element.getType()) == 0 ? "row " : "rows ");
-  DenseMap<Value, unsigned> numbers;
-  Block &block = linear.getEpilogue().front();
-  for (BlockArgument argument : block.getArguments())
-    numbers.try_emplace(argument, numbers.size());
-  for (Operation &op : block) {
-    os << op.getName() << op.getAttrDictionary() << '(';
-    for (Value operand : op.getOperands())
-      os << numbers.lookup(operand) << ',';
-    os << ')';
-    for (Value result : op.getResults())
-      numbers.try_emplace(result, numbers.size());
-  }
-  return text;
 }
 
 /// The attribute of a product function that says what its epilogue is.
@@ -161,22 +139,10 @@ Value ProductWriter::multiply(Value row, Value block, Value start) {
 
 /// What the epilogue makes of 16 sums, which stand among the results.
 Value ProductWriter::finish(Value row, const Outputs &outputs) {
-  Block &block = linear.getEpilogue().front();
-  emitter.bindScalar(block.getArgument(0),
-                     vector::MaskedLoadOp::create(
-                         b, lanes, results, ValueRange{row, outputs.column},
-                         outputs.mask, none));
-  for (auto [argument, element] :
-       llvm::zip(block.getArguments().drop_front(), elements)) {
-    SmallVector<Value> place = {outputs.first};
-    if (cast<MemRefType>(element.getType()).getRank() == 2)
-      place.insert(place.begin(), row);
-    emitter.bindScalar(argument,
-                       vector::MaskedLoadOp::create(b, lanes, element, place,
-                                                    outputs.mask, none));
-  }
-  return emitter.evaluate(block.getTerminator()->getOperand(0),
-                          {.axes = {}, .features = {}, .isVector = true});
+  Value sums = vector::MaskedLoadOp::create(
+      b, lanes, results, ValueRange{row, outputs.column}, outputs.mask, none);
+  return applyEpilogue(emitter, linear, elements, sums, row, outputs.first,
+                       outputs.mask);
 }
 
 void ProductWriter::run() {
@@ -206,9 +172,7 @@ void ProductWriter::run() {
 }
 
 func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
-  std::string epilogue;
-  if (linear && !linear.getEpilogue().empty())
-    epilogue = describeEpilogue(linear);
+  std::string epilogue = describeEpilogue(linear);
   unsigned count = 0;
   for (auto known : module.getOps<func::FuncOp>())
     if (auto other = known->getAttrOfType<StringAttr>(epilogueAttrName)) {
@@ -224,9 +188,7 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
   auto vector = MemRefType::get({any}, f32);
   SmallVector<Type> types = {matrix, packed, vector, matrix,
                              IndexType::get(context)};
-  if (!epilogue.empty())
-    for (Value element : linear.getElements())
-      types.push_back(getNumAxes(element.getType()) == 0 ? vector : matrix);
+  llvm::append_range(types, getEpilogueOperandTypes(linear));
 
   OpBuilder moduleBuilder = OpBuilder::atBlockBegin(module.getBody());
   auto function = func::FuncOp::create(
