@@ -14,8 +14,10 @@
 
 #include "dialect/Axes.h"
 #include "lowering/cpu/AxisTable.h"
+#include "lowering/cpu/Bfloat16.h"
 #include "lowering/cpu/Emitter.h"
 #include "lowering/cpu/Passes.h"
+#include "lowering/cpu/QuantizedProduct.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -171,15 +173,71 @@ private:
   Buffer out;
 };
 
+/// Makes the packed forms of weights, of whatever precision.
+class WeightWriter {
+public:
+  WeightWriter(Emitter &emitter, Precision precision)
+      : emitter(emitter), b(emitter.getBuilder()), precision(precision) {}
+
+  LogicalResult write(const PreparedValues::Entry &entry, Buffer out) {
+    if (precision == Precision::F32)
+      return Packer(emitter, entry, out).run();
+    Buffer packed = getScratch(entry.numOutputs, entry.numInputs);
+    if (failed(Packer(emitter, entry, packed).run()))
+      return failure();
+    auto function = emitter.getFunction();
+    auto module = function->getParentOfType<ModuleOp>();
+    constexpr int64_t any = ShapedType::kDynamic;
+    auto asAny = [&](Buffer buffer) -> Value {
+      return memref::CastOp::create(
+          b,
+          MemRefType::get({any, any, numLanes}, getElementTypeOrSelf(buffer)),
+          buffer);
+    };
+    func::CallOp::create(b,
+                         precision == Precision::BF16
+                             ? getOrCreateWeightRounder(module)
+                             : getOrCreateWeightQuantizer(module),
+                         ValueRange{asAny(packed), asAny(out)});
+    return success();
+  }
+
+  /// Says that weights of `size` numbers will be written. They all pass through
+  /// one buffer, as large as the largest.
+  void reserve(int64_t size) { scratchSize = std::max(scratchSize, size); }
+
+private:
+  Buffer getScratch(int64_t numOutputs, int64_t numInputs) {
+    SmallVector<int64_t> shape = getPackedShape(numOutputs, numInputs);
+    auto type = MemRefType::get(shape, b.getF32Type());
+    reserve(type.getNumElements());
+    if (!scratch ||
+        cast<MemRefType>(scratch.getType()).getNumElements() < scratchSize)
+      scratch = emitter.allocateBuffer(
+          MemRefType::get({scratchSize}, b.getF32Type()), {});
+    SmallVector<int64_t> strides = {shape[1] * shape[2], shape[2], 1};
+    return memref::ReinterpretCastOp::create(b, type, scratch, 0, shape,
+                                             strides);
+  }
+
+  Emitter &emitter;
+  ImplicitLocOpBuilder &b;
+  Precision precision;
+  int64_t scratchSize = 0;
+  Buffer scratch;
+};
+
 /// Makes `emitter` pack weights where it needs them; `status` says whether that
 /// works.
 void packInPlace(Emitter &emitter, LogicalResult &status) {
   emitter.packedWeight = [&](Value weight, int64_t numOutputs,
                              int64_t numInputs) -> Buffer {
-    auto type = MemRefType::get(getPackedShape(numOutputs, numInputs),
-                                emitter.getBuilder().getF32Type());
-    Buffer packed = emitter.allocateBuffer(type, {});
-    if (failed(Packer(emitter, {weight, numOutputs, numInputs}, packed).run()))
+    Precision precision = emitter.products.precision;
+    Buffer packed = emitter.allocateBuffer(
+        getPackedType(precision, numOutputs, numInputs, emitter.getBuilder()),
+        {});
+    if (failed(WeightWriter(emitter, precision)
+                   .write({weight, numOutputs, numInputs}, packed)))
       status = failure();
     return packed;
   };
@@ -189,7 +247,8 @@ void packInPlace(Emitter &emitter, LogicalResult &status) {
 /// results as arguments to write to. Weights are packed at every call.
 class FunctionConverter {
 public:
-  explicit FunctionConverter(func::FuncOp source) : source(source) {}
+  FunctionConverter(func::FuncOp source, const ProductOptions &products)
+      : source(source), products(products) {}
 
   LogicalResult run() {
     OpBuilder moduleBuilder(source);
@@ -205,6 +264,7 @@ public:
     function->setAttr("llvm.emit_c_interface", builder.getUnitAttr());
     Block *entry = function.addEntryBlock();
     Emitter emitter(function);
+    emitter.products = products;
     ImplicitLocOpBuilder &b = emitter.getBuilder();
     for (auto [argument, buffer] :
          llvm::zip(source.getArguments(), entry->getArguments())) {
@@ -249,6 +309,7 @@ private:
   }
 
   func::FuncOp source;
+  ProductOptions products;
 };
 
 /// A dimension of a buffer, as the description writes it.
@@ -259,8 +320,9 @@ using Dim = Attribute;
 class Program {
 public:
   Program(ModelOp model, StringRef name, const AxisTable &axes,
-          PreparedValues &prepared)
-      : model(model), prepared(prepared), builder(model.getContext()) {
+          PreparedValues &prepared, const ProductOptions &products)
+      : model(model), prepared(prepared), precision(products.precision),
+        builder(model.getContext()) {
     auto module = model->getParentOfType<ModuleOp>();
     OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
@@ -271,6 +333,7 @@ public:
     for (int64_t i = 0; i < 5 + axes.size(); ++i)
       entry->addArgument(builder.getIndexType(), model.getLoc());
     emitter.emplace(function);
+    emitter->products = products;
     emitter->parameterBuffer = [this](GetParameterOp op) {
       return getParameter(op);
     };
@@ -278,9 +341,11 @@ public:
                                    int64_t numInputs) -> Buffer {
       unsigned index = this->prepared.addPacked(weight, numOutputs, numInputs);
       SmallVector<Dim> dims;
-      for (int64_t size : getPackedShape(numOutputs, numInputs))
+      MemRefType type =
+          getPackedType(precision, numOutputs, numInputs, builder);
+      for (int64_t size : type.getShape())
         dims.push_back(builder.getI64IntegerAttr(size));
-      return getArgument("prepared", index, builder.getF32Type(), dims);
+      return getArgument("prepared", index, type.getElementType(), dims);
     };
     emitter->history = [this](PastOp op) -> Emitter::History {
       Buffer slots =
@@ -407,6 +472,7 @@ public:
 private:
   ModelOp model;
   PreparedValues &prepared;
+  Precision precision;
   Builder builder;
   func::FuncOp function;
   std::optional<Emitter> emitter;
@@ -427,7 +493,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
                        llvm::IsaPred<TensorType>))
         functions.push_back(function);
     for (func::FuncOp function : functions)
-      if (failed(FunctionConverter(function).run()))
+      if (failed(FunctionConverter(function, getProducts()).run()))
         return signalPassFailure();
 
     SmallVector<ModelOp> models(getOperation().getOps<ModelOp>());
@@ -448,9 +514,11 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     model.erase();
   }
 
+  ProductOptions getProducts() { return {precision, byteDot}; }
+
   LogicalResult emitEncode(ModelOp model, const AxisTable &axes,
                            PreparedValues &prepared) {
-    Program program(model, "encode", axes, prepared);
+    Program program(model, "encode", axes, prepared, getProducts());
     EncoderOp encoder = model.getEncoder();
     if (!encoder)
       return program.finish(nullptr);
@@ -508,7 +576,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
 
   LogicalResult emitStep(ModelOp model, const AxisTable &axes,
                          PreparedValues &prepared) {
-    Program program(model, "step", axes, prepared);
+    Program program(model, "step", axes, prepared, getProducts());
     DecoderOp decoder = model.getDecoder();
     Emitter &emitter = program.getEmitter();
     /// The axis of the model behind memory axis `axis` of the decoder.
@@ -600,7 +668,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
   /// The decoder over whole targets, where the model has it.
   LogicalResult emitForce(ModelOp model, const AxisTable &axes,
                           PreparedValues &prepared) {
-    Program program(model, "force", axes, prepared);
+    Program program(model, "force", axes, prepared, getProducts());
     auto forms = model.getBody().getOps<ParallelDecoderOp>();
     if (forms.empty())
       return program.finish(nullptr);
@@ -654,7 +722,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
 
   LogicalResult emitPrepare(ModelOp model, const AxisTable &axes,
                             PreparedValues &prepared) {
-    Program program(model, "prepare", axes, prepared);
+    Program program(model, "prepare", axes, prepared, getProducts());
     Emitter &emitter = program.getEmitter();
     // Here everything is computed, into what is an argument of the others.
     auto packedWeight = std::move(emitter.packedWeight);
@@ -662,13 +730,18 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     LogicalResult packable = success();
     packInPlace(emitter, packable);
     emitter.preparedValue = nullptr;
+    // Weights that are products of weights are rounded once, at the end.
+    emitter.products = {};
+    WeightWriter writer(emitter, precision);
+    for (const PreparedValues::Entry &entry : prepared.getEntries())
+      if (entry.isPacked())
+        writer.reserve(llvm::product_of(
+            getPackedShape(entry.numOutputs, entry.numInputs)));
     for (const PreparedValues::Entry &entry : prepared.getEntries()) {
       LogicalResult emitted =
           entry.isPacked()
-              ? Packer(emitter, entry,
-                       packedWeight(entry.value, entry.numOutputs,
-                                    entry.numInputs))
-                    .run()
+              ? writer.write(entry, packedWeight(entry.value, entry.numOutputs,
+                                                 entry.numInputs))
               : emitter.emitExpression(entry.value, preparedValue(entry.value));
       if (failed(emitted) || failed(packable))
         return failure();

@@ -206,8 +206,8 @@ json::Object attn::describePrograms(ModuleOp module) {
       json::Object object;
       object["role"] = buffer.getAs<StringAttr>("role").getValue();
       object["index"] = buffer.getAs<IntegerAttr>("index").getInt();
-      object["type"] =
-          buffer.getAs<TypeAttr>("type").getValue().isF32() ? "f32" : "i32";
+      Type type = buffer.getAs<TypeAttr>("type").getValue();
+      object["type"] = type.isF32() ? "f32" : type.isBF16() ? "bf16" : "i32";
       if (auto name = buffer.getAs<StringAttr>("name"))
         object["name"] = name.getValue();
       json::Array dims;

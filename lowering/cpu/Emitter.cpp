@@ -10,6 +10,7 @@
 #include "dialect/Axes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -776,4 +777,28 @@ LogicalResult Emitter::emitExpression(Value value, Buffer destination) {
     buffers[value] = destination;
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Functions of the module
+//===----------------------------------------------------------------------===//
+
+func::FuncOp attn::getOrCreateFunction(ModuleOp module, StringRef name,
+                                       ArrayRef<Type> types,
+                                       function_ref<void(func::FuncOp)> write) {
+  if (auto known = module.lookupSymbol<func::FuncOp>(name))
+    return known;
+  MLIRContext *context = module.getContext();
+  OpBuilder moduleBuilder = OpBuilder::atBlockBegin(module.getBody());
+  auto function = func::FuncOp::create(moduleBuilder, module.getLoc(), name,
+                                       FunctionType::get(context, types, {}));
+  function->setAttr("llvm.linkage",
+                    LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
+  // Inlining it into every product would multiply the code for nothing.
+  function->setAttr(
+      "passthrough",
+      ArrayAttr::get(context, StringAttr::get(context, "noinline")));
+  function.addEntryBlock();
+  write(function);
+  return function;
 }

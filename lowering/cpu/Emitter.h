@@ -16,6 +16,7 @@
 #define ATTN_LOWERING_CPU_EMITTER_H
 
 #include "dialect/Attn.h"
+#include "lowering/cpu/Precision.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -50,6 +51,7 @@ public:
   explicit Emitter(func::FuncOp function);
 
   ImplicitLocOpBuilder &getBuilder() { return builder; }
+  func::FuncOp getFunction() { return function; }
 
   //===--------------------------------------------------------------------===//
   // What is known of values
@@ -82,7 +84,10 @@ public:
   }
   /// How the value of a parameter is found; set by the program.
   std::function<Buffer(GetParameterOp)> parameterBuffer;
-  /// How the packed form of a product's weight is found; set by the program.
+  /// How products are computed; set by the program.
+  ProductOptions products;
+  /// How the packed form of a product's weight is found, which is the one of
+  /// `products`; set by the program.
   std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs)>
       packedWeight;
   /// Where the history of a value of the step is kept: every row has one slot
@@ -187,6 +192,8 @@ private:
   /// Calls a product whose outputs are ranked; its operands are those of all
   /// outputs.
   void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands);
+  /// The rows of a product's input as products of bytes take them.
+  Buffer quantizeRows(Buffer matrix, ArrayRef<Value> axes, int64_t numInputs);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
   void emitSinusoid(SinusoidOp op, Buffer destination);
   void emitRotary(RotaryOp op, Buffer destination);
@@ -215,16 +222,26 @@ private:
   Block *cacheBlock = nullptr;
 };
 
+/// An internal function of the module, made by `write` when it is new.
+func::FuncOp getOrCreateFunction(ModuleOp module, StringRef name,
+                                 ArrayRef<Type> types,
+                                 function_ref<void(func::FuncOp)> write);
+
 /// The function that multiplies packed weights with rows, made when first
 /// needed: (rows x K, packed [N / 16, K, 16], bias, rows x R, first). The
 /// results are the R outputs from block `first` of 16 on: all, or a part.
 /// Where `linear` is given and has an epilogue, the function has it too, and
-/// takes its operands last, each rows x N or N.
-func::FuncOp getOrCreateProduct(ModuleOp module, LinearOp linear);
+/// takes its operands last, each rows x N or N. Other precisions have other
+/// forms of rows and packed weights.
+func::FuncOp getOrCreateProduct(ModuleOp module, LinearOp linear,
+                                const ProductOptions &options);
 /// The chunks of a row of so many outputs, see Emitter::Ranking.
 int64_t getNumChunks(int64_t numOutputs);
 /// The shape of a packed weight of `numOutputs` x `numInputs`.
 SmallVector<int64_t> getPackedShape(int64_t numOutputs, int64_t numInputs);
+/// The buffer of the same weight in the form that a precision takes.
+MemRefType getPackedType(Precision precision, int64_t numOutputs,
+                         int64_t numInputs, Builder &builder);
 
 } // namespace mlir::attn
 

@@ -8,6 +8,8 @@
 #ifndef ATTN_LOWERING_CPU_PASSES_H
 #define ATTN_LOWERING_CPU_PASSES_H
 
+#include "lowering/cpu/Precision.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

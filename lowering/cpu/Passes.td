@@ -29,6 +29,11 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     A function of tensors becomes one over memrefs, its results as
     further arguments.
 
+    With `precision`, the weights of products are rounded when `prepare` packs
+    them, and with `int8` the rows of their inputs when they are multiplied
+    (lowering/cpu/QuantizedProduct.h); everything else stays f32. `byte-dot` says
+    which instructions multiply bytes, and changes no bit.
+
     Expects reads to be fused and recurrences to be expanded.
 
     ```mlir
@@ -55,6 +60,23 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"precision", "precision", "::mlir::attn::Precision",
+           "::mlir::attn::Precision::F32", "what the weights of products are kept as",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::attn::Precision::F32, "f32", "as they are"),
+             clEnumValN(::mlir::attn::Precision::BF16, "bf16", "bfloat16"),
+             clEnumValN(::mlir::attn::Precision::Int8, "int8", "bytes and scales"))}]>,
+    Option<"byteDot", "byte-dot", "::mlir::attn::ByteDot",
+           "::mlir::attn::ByteDot::Generic", "the instructions that multiply bytes",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::attn::ByteDot::Generic, "generic", "of every processor"),
+             clEnumValN(::mlir::attn::ByteDot::Sse2, "sse2", "pmaddwd"),
+             clEnumValN(::mlir::attn::ByteDot::Avx2, "avx2", "vpmaddwd"),
+             clEnumValN(::mlir::attn::ByteDot::Avx512, "avx512", "vpmaddwd of 512 bits"),
+             clEnumValN(::mlir::attn::ByteDot::AvxVnni, "avx-vnni", "vpdpbusd"),
+             clEnumValN(::mlir::attn::ByteDot::Avx512Vnni, "avx512-vnni", "vpdpbusd of 512 bits"))}]>
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",

@@ -39,8 +39,12 @@ void attn::buildGraphPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
 }
 
-void attn::buildLoopsPipeline(OpPassManager &manager) {
-  manager.addPass(createConvertToLoops());
+void attn::buildLoopsPipeline(OpPassManager &manager,
+                              const ProductOptions &products) {
+  ConvertToLoopsOptions options;
+  options.precision = products.precision;
+  options.byteDot = products.byteDot;
+  manager.addPass(createConvertToLoops(options));
 }
 
 void attn::buildLlvmPipeline(OpPassManager &manager,
@@ -78,7 +82,7 @@ void attn::registerCpuPipelines() {
       [](OpPassManager &manager) { buildGraphPipeline(manager); });
   static PassPipelineRegistration<> loops(
       "attn-loops-pipeline", "writes a fused model as loops over buffers",
-      buildLoopsPipeline);
+      [](OpPassManager &manager) { buildLoopsPipeline(manager); });
   static PassPipelineRegistration<> llvm(
       "attn-llvm-pipeline", "lowers these loops to the LLVM dialect",
       [](OpPassManager &manager) { buildLlvmPipeline(manager); });

@@ -13,6 +13,7 @@
 #ifndef ATTN_LOWERING_CPU_PIPELINE_H
 #define ATTN_LOWERING_CPU_PIPELINE_H
 
+#include "lowering/cpu/Precision.h"
 #include "lowering/cpu/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -34,7 +35,8 @@ struct GraphOptions {
 void buildGraphPipeline(OpPassManager &manager,
                         const GraphOptions &options = {});
 /// attn to functions of loops over buffers.
-void buildLoopsPipeline(OpPassManager &manager);
+void buildLoopsPipeline(OpPassManager &manager,
+                        const ProductOptions &products = {});
 /// What kernels are written for.
 struct KernelOptions {
   Numerics numerics = Numerics::Fma;

@@ -13,13 +13,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/cpu/Bfloat16.h"
 #include "lowering/cpu/Epilogue.h"
 #include "lowering/cpu/LoopTransforms.h"
+#include "lowering/cpu/QuantizedProduct.h"
 
 #include "dialect/Axes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -41,8 +42,10 @@ namespace {
 /// Writes the body of a product function.
 class ProductWriter {
 public:
-  ProductWriter(func::FuncOp function, LinearOp linear)
-      : linear(linear), emitter(function), b(emitter.getBuilder()),
+  ProductWriter(func::FuncOp function, LinearOp linear,
+                const ProductOptions &options)
+      : linear(linear), options(options), emitter(function),
+        b(emitter.getBuilder()),
         lanes(VectorType::get({numLanes}, b.getF32Type())) {
     Block &entry = function.front();
     rows = entry.getArgument(0);
@@ -52,7 +55,8 @@ public:
     firstBlock = entry.getArgument(4);
     elements = entry.getArguments().drop_front(5);
     zero = emitter.constant(0);
-    numInputs = dim(rows, 1);
+    // Of packed weights: where they are quantised, of their vectors.
+    numInputs = dim(weights, 1);
     numResults = dim(results, 1);
     hasBias =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, dim(bias, 0), zero);
@@ -85,6 +89,7 @@ private:
   Value finish(Value row, const Outputs &outputs);
 
   LinearOp linear;
+  ProductOptions options;
   Emitter emitter;
   ImplicitLocOpBuilder &b;
   VectorType lanes;
@@ -122,6 +127,9 @@ Value ProductWriter::startFor(const Outputs &outputs) {
 
 /// The sums of 16 outputs of a row.
 Value ProductWriter::multiply(Value row, Value block, Value start) {
+  if (options.precision == Precision::Int8)
+    return emitQuantizedDot(emitter, options.byteDot, rows, row, weights, block,
+                            numInputs, start);
   auto loop =
       scf::ForOp::create(b, zero, numInputs, emitter.constant(1), start);
   nameLoop(loop, "inputs");
@@ -130,8 +138,11 @@ Value ProductWriter::multiply(Value row, Value block, Value start) {
   Value k = loop.getInductionVar();
   Value input =
       emitter.splat(memref::LoadOp::create(b, rows, ValueRange{row, k}));
-  Value weight =
-      vector::LoadOp::create(b, lanes, weights, ValueRange{block, k, zero});
+  Value weight = vector::LoadOp::create(
+      b, VectorType::get({numLanes}, getElementTypeOrSelf(weights)), weights,
+      ValueRange{block, k, zero});
+  if (options.precision == Precision::BF16)
+    weight = emitExtension(b, weight);
   scf::YieldOp::create(b, ValueRange{math::FmaOp::create(
                               b, input, weight, loop.getRegionIterArg(0))});
   return loop.getResult(0);
@@ -171,8 +182,12 @@ void ProductWriter::run() {
   func::ReturnOp::create(b);
 }
 
-func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
-  std::string epilogue = describeEpilogue(linear);
+func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
+                                      const ProductOptions &options) {
+  std::string name = "product";
+  if (options.precision != Precision::F32)
+    name += "_" + stringifyPrecision(options.precision).str();
+  std::string epilogue = name + " " + describeEpilogue(linear);
   unsigned count = 0;
   for (auto known : module.getOps<func::FuncOp>())
     if (auto other = known->getAttrOfType<StringAttr>(epilogueAttrName)) {
@@ -180,45 +195,66 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear) {
         return known;
       ++count;
     }
-  MLIRContext *context = module.getContext();
-  Type f32 = Float32Type::get(context);
+  if (count > 0)
+    name += "_" + std::to_string(count);
+  Builder builder(module.getContext());
+  Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+  bool quantized = options.precision == Precision::Int8;
   constexpr int64_t any = ShapedType::kDynamic;
   auto matrix = MemRefType::get({any, any}, f32);
-  auto packed = MemRefType::get({any, any, numLanes}, f32);
-  auto vector = MemRefType::get({any}, f32);
-  SmallVector<Type> types = {matrix, packed, vector, matrix,
-                             IndexType::get(context)};
+  auto packed = MemRefType::get(
+      {any, any, numLanes},
+      getPackedType(options.precision, 1, 1, builder).getElementType());
+  SmallVector<Type> types = {
+      quantized ? MemRefType::get({any, any}, i32) : matrix, packed,
+      MemRefType::get({any}, f32), matrix, builder.getIndexType()};
   llvm::append_range(types, getEpilogueOperandTypes(linear));
+  return getOrCreateFunction(module, name, types, [&](func::FuncOp function) {
+    function->setAttr(epilogueAttrName, builder.getStringAttr(epilogue));
+    function->setAttr(kernelAttrName, builder.getStringAttr("product"));
+    ProductWriter(function, linear, options).run();
+  });
+}
 
-  OpBuilder moduleBuilder = OpBuilder::atBlockBegin(module.getBody());
-  auto function = func::FuncOp::create(
-      moduleBuilder, module.getLoc(),
-      count == 0 ? "product" : "product_" + std::to_string(count),
-      FunctionType::get(context, types, {}));
-  function->setAttr(epilogueAttrName, StringAttr::get(context, epilogue));
-  function->setAttr(kernelAttrName, StringAttr::get(context, "product"));
-  function->setAttr("llvm.linkage",
-                    LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
-  // Inlining it into every product would multiply the code for nothing.
-  function->setAttr(
-      "passthrough",
-      ArrayAttr::get(context, StringAttr::get(context, "noinline")));
-  function.addEntryBlock();
-  ProductWriter(function, linear).run();
-  return function;
+MemRefType attn::getPackedType(Precision precision, int64_t numOutputs,
+                               int64_t numInputs, Builder &builder) {
+  if (precision == Precision::Int8)
+    return MemRefType::get(getQuantizedWeightShape(numOutputs, numInputs),
+                           builder.getI32Type());
+  return MemRefType::get(getPackedShape(numOutputs, numInputs),
+                         precision == Precision::BF16 ? builder.getBF16Type()
+                                                      : builder.getF32Type());
 }
 
 /// `buffer` as a matrix of `numRows` rows of `numColumns`.
 static Value asMatrix(ImplicitLocOpBuilder &b, Value buffer, Value numRows,
                       int64_t numColumns) {
-  Type f32 = b.getF32Type();
-  auto fixed = MemRefType::get({ShapedType::kDynamic, numColumns}, f32);
+  Type element = getElementTypeOrSelf(buffer);
+  auto fixed = MemRefType::get({ShapedType::kDynamic, numColumns}, element);
   Value matrix = memref::ReinterpretCastOp::create(
       b, fixed, buffer, b.getIndexAttr(0),
       ArrayRef<OpFoldResult>{numRows, b.getIndexAttr(numColumns)},
       ArrayRef<OpFoldResult>{b.getIndexAttr(numColumns), b.getIndexAttr(1)});
   constexpr int64_t any = ShapedType::kDynamic;
-  return memref::CastOp::create(b, MemRefType::get({any, any}, f32), matrix);
+  return memref::CastOp::create(b, MemRefType::get({any, any}, element),
+                                matrix);
+}
+
+Buffer Emitter::quantizeRows(Buffer matrix, ArrayRef<Value> axes,
+                             int64_t numInputs) {
+  int64_t size = getQuantizedRowSize(numInputs, products.byteDot);
+  Type i32 = builder.getI32Type();
+  SmallVector<int64_t> shape(axes.size(), ShapedType::kDynamic);
+  shape.push_back(size);
+  Buffer quantized =
+      asMatrix(builder, allocateBuffer(MemRefType::get(shape, i32), axes),
+               memref::DimOp::create(builder, matrix, 0), size);
+  func::CallOp::create(
+      builder,
+      getOrCreateRowQuantizer(function->getParentOfType<ModuleOp>(),
+                              products.byteDot),
+      ValueRange{matrix, quantized});
+  return quantized;
 }
 
 LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
@@ -230,6 +266,11 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
       (preparedValue && !isPrepared(weight) && !getUniformConstant(weight)))
     return op->emitError(
         "expected a weight that is known when the model is opened");
+  bool quantized = products.precision == Precision::Int8;
+  if (quantized && numInputs > maxQuantizedInputs)
+    return op->emitError("expected at most ")
+           << maxQuantizedInputs << " inputs of a product in int8, but got "
+           << numInputs;
   Value numRows = constant(1);
   for (Value size : axes)
     numRows = arith::MulIOp::create(builder, numRows, size);
@@ -243,11 +284,16 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
         ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
     return memref::CastOp::create(builder, MemRefType::get({any}, f32), fixed);
   };
-  Value weights = memref::CastOp::create(
-      builder, MemRefType::get({any, any, numLanes}, f32),
-      packedWeight(weight, numOutputs, numInputs));
+  Value weights = packedWeight(weight, numOutputs, numInputs);
+  weights = memref::CastOp::create(
+      builder,
+      MemRefType::get({any, any, numLanes}, getElementTypeOrSelf(weights)),
+      weights);
+  Value rows = asMatrix(builder, input, numRows, numInputs);
+  if (quantized)
+    rows = quantizeRows(rows, axes, numInputs);
   SmallVector<Value> operands = {
-      asMatrix(builder, input, numRows, numInputs), weights,
+      rows, weights,
       // No bias: a vector of no elements.
       optionalBias ? asVector(getOrMaterialize(optionalBias), numOutputs)
                    : asVector(destination, 0),
@@ -260,8 +306,8 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                              ? asVector(buffer, numOutputs)
                              : asMatrix(builder, buffer, numRows, numOutputs));
     }
-  auto product =
-      getOrCreateProduct(function->getParentOfType<ModuleOp>(), linear);
+  auto product = getOrCreateProduct(function->getParentOfType<ModuleOp>(),
+                                    linear, products);
   if (ranking && op->getResult(0) == ranking->logits)
     emitOutputLayer(product, operands);
   else

@@ -154,3 +154,18 @@ uint64_t attn::getCpuFeatures(const llvm::TargetMachine &machine) {
       features |= uint64_t(1) << place;
   return features;
 }
+
+ByteDot attn::getByteDot(const llvm::TargetMachine &machine) {
+  if (machine.getTargetTriple().getArch() != llvm::Triple::x86_64)
+    return ByteDot::Generic;
+  auto has = [&](llvm::StringRef features) {
+    return machine.getMCSubtargetInfo()->checkFeatures(features.str());
+  };
+  if (has("+avx512vnni"))
+    return ByteDot::Avx512Vnni;
+  if (has("+avxvnni"))
+    return ByteDot::AvxVnni;
+  if (has("+avx512bw"))
+    return ByteDot::Avx512;
+  return has("+avx2") ? ByteDot::Avx2 : ByteDot::Sse2;
+}

@@ -8,6 +8,8 @@
 #ifndef ATTN_LOWERING_CPU_TARGET_H
 #define ATTN_LOWERING_CPU_TARGET_H
 
+#include "lowering/cpu/Precision.h"
+
 #include "llvm/Target/TargetMachine.h"
 
 #include <cstdint>
@@ -48,6 +50,9 @@ llvm::StringRef getInstructionSet(const llvm::TargetMachine &machine);
 /// The extensions that code for `machine` may use, a bit for each line of
 /// runtime/cpu_features.def.
 uint64_t getCpuFeatures(const llvm::TargetMachine &machine);
+
+/// The best that `machine` has for products of bytes.
+ByteDot getByteDot(const llvm::TargetMachine &machine);
 
 } // namespace mlir::attn
 

@@ -151,6 +151,17 @@ Options attnc::parseOptions(int argc, char **argv) {
                                                : mlir::attn::Numerics::Fma;
         return value == "fma" || value == "portable";
       });
+  parser.addOption(
+      "precision", "KIND",
+      "the weights of products: f32 (the default), bf16 (half the size), int8 "
+      "(a quarter; a row that is multiplied becomes bytes too)",
+      [&](const std::string &value, std::string &expected) {
+        expected = "f32, bf16 or int8";
+        std::optional<mlir::attn::Precision> precision =
+            mlir::attn::parsePrecision(value);
+        options.precision = precision.value_or(options.precision);
+        return precision.has_value();
+      });
   if (std::optional<int> status = parser.parse(argc, argv))
     std::exit(*status);
   if (options.output == "-" && !options.explain &&

@@ -32,6 +32,8 @@ struct Options {
   int64_t memoryLength = mlir::attn::GraphOptions().memoryLength;
   /// A file of schedules of kernels that come first, or empty.
   std::string schedule;
+  /// What the weights of products are kept as.
+  mlir::attn::Precision precision = mlir::attn::Precision::F32;
   /// A file with a `names` block instead of the spec's, or empty.
   std::string names;
   /// A safetensors file that becomes part of the library, or empty.

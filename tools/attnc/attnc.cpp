@@ -97,6 +97,7 @@ int main(int argc, char **argv) {
   compileOptions.emit = options.emit;
   compileOptions.explain = options.explain;
   compileOptions.output = options.output;
+  compileOptions.precision = options.precision;
   compileOptions.weights = options.weights;
   compileOptions.irFolder = options.irFolder;
   compileOptions.targets =

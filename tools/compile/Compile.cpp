@@ -148,7 +148,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     build(manager);
     return manager.run(module);
   };
-  auto print = [&]() -> LogicalResult {
+  auto print = [&](ModuleOp module) -> LogicalResult {
     std::string text;
     llvm::raw_string_ostream out(text);
     module->print(out, OpPrintingFlags().printNameLocAsPrefix());
@@ -168,22 +168,18 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     return writeOutput(options.output, text);
   }
   if (options.emit == Emit::Attn)
-    return print();
+    return print(module);
   if (options.emit == Emit::Header)
     return writeOutput(options.output, makeHeader(name));
   if (failed(run(buildGraph)))
     return failure();
   if (options.emit == Emit::AttnFused)
-    return print();
+    return print(module);
 
   // The model is gone after it has become functions, so it is described before.
   llvm::json::Object description =
       describeModel(model, options.vocabularies, limits);
-  if (failed(run(buildLoopsPipeline)))
-    return failure();
-  if (options.emit == Emit::Loops)
-    return print();
-  description["programs"] = describePrograms(module);
+  description["precision"] = stringifyPrecision(options.precision);
   // One variant after the other; the last takes the module itself.
   SmallVector<OwningOpRef<ModuleOp>> copies;
   SmallVector<ModuleOp> lowered;
@@ -194,12 +190,21 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   lowered.push_back(module);
   for (auto [variant, machine, target] :
        llvm::zip(lowered, machines, options.targets)) {
+    PassManager loops(context), manager(context);
+    folder.addTo(loops);
+    folder.addTo(manager);
+    buildLoopsPipeline(loops, {options.precision, getByteDot(*machine)});
+    if (failed(loops.run(variant)))
+      return failure();
+    if (options.emit == Emit::Loops)
+      return print(variant);
+    // What the runtime sees of programs is the same for all processors.
+    if (variant == module)
+      description["programs"] = describePrograms(variant);
     KernelOptions kernels;
     kernels.numerics = target.numerics;
     kernels.instructionSet = getInstructionSet(*machine).str();
     kernels.scheduleFile = options.schedule;
-    PassManager manager(context);
-    folder.addTo(manager);
     buildLlvmPipeline(manager, kernels);
     if (failed(manager.run(variant)))
       return failure();

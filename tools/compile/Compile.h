@@ -48,6 +48,8 @@ struct CompileOptions {
   GraphOptions graph;
   /// A file of schedules of kernels that come before the compiler's, or empty.
   std::string schedule;
+  /// What the weights of products are kept as.
+  Precision precision = Precision::F32;
   /// A safetensors file to check and embed, or empty.
   std::string weights;
   /// A folder for the IR after each pass, or empty.

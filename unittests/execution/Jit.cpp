@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
-                                  StringRef instructionSet) {
+                                  StringRef instructionSet,
+                                  const ProductOptions &products) {
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
     error += d.str() + "\n";
     return success();
@@ -31,7 +32,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   kernels.instructionSet = instructionSet.str();
   PassManager manager(module.getContext());
   buildGraphPipeline(manager);
-  buildLoopsPipeline(manager);
+  buildLoopsPipeline(manager, products);
   buildLlvmPipeline(manager, kernels);
   if (failed(manager.run(module)))
     return nullptr;

@@ -8,6 +8,8 @@
 #ifndef ATTN_UNITTESTS_EXECUTION_JIT_H
 #define ATTN_UNITTESTS_EXECUTION_JIT_H
 
+#include "lowering/cpu/Precision.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
@@ -23,7 +25,8 @@ public:
   /// arranged for `instructionSet` (empty: the machine's). Null and a message
   /// on failure.
   static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error,
-                                      StringRef instructionSet = "");
+                                      StringRef instructionSet = "",
+                                      const ProductOptions &products = {});
 
   /// The address of a function.
   template <typename Function> Function *lookup(const std::string &name) {

@@ -1,0 +1,230 @@
+//===- QuantizedProductTest.cpp - products of bytes -----------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compares products at --precision int8 with integers in plain C++, to the bit,
+// by all instructions that this processor has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/QuantizedProduct.h"
+#include "unittests/execution/Jit.h"
+#include "unittests/reference/Module.h"
+
+#include "llvm/TargetParser/Host.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::reference;
+
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// A matrix, and its memref descriptor.
+struct Matrix {
+  Matrix(int64_t numRows, int64_t numColumns)
+      : numColumns(numColumns), data(numRows * numColumns + 1),
+        descriptor{reinterpret_cast<int64_t>(data.data()),
+                   reinterpret_cast<int64_t>(data.data()),
+                   0,
+                   numRows,
+                   numColumns,
+                   numColumns,
+                   1} {}
+  Matrix(const Matrix &) = delete;
+  float &at(int64_t row, int64_t column) {
+    return data[row * numColumns + column];
+  }
+  ArrayRef<float> row(int64_t index) {
+    return ArrayRef(data).slice(index * numColumns, numColumns);
+  }
+
+  int64_t numColumns;
+  std::vector<float> data;
+  int64_t descriptor[7];
+};
+
+/// What a row or the weights of an output become.
+struct Quantized {
+  explicit Quantized(ArrayRef<float> numbers) {
+    float maximum = 0;
+    for (float number : numbers)
+      maximum = std::isnan(number) || std::isnan(maximum)
+                    ? nan
+                    : std::max(maximum, std::fabs(number));
+    scale = std::isfinite(maximum) ? maximum / 127 : nan;
+    float inverse = maximum >= 0x1p-119f ? 127 / maximum : 0;
+    for (float number : numbers)
+      integers.push_back(
+          std::isfinite(maximum)
+              ? static_cast<int32_t>(std::nearbyint(number * inverse))
+              : 0);
+  }
+  float scale;
+  std::vector<int32_t> integers;
+};
+
+float multiply(const Quantized &row, const Quantized &weights, float bias) {
+  int32_t sum = 0;
+  for (auto [x, w] : llvm::zip(row.integers, weights.integers)) {
+    EXPECT_LE(std::abs(x), 127);
+    EXPECT_LE(std::abs(w), 127);
+    sum += x * w;
+  }
+  return std::fma(static_cast<float>(sum), weights.scale * row.scale, bias);
+}
+
+/// The same bits, or NaN both.
+void expectSame(float expected, float got, const std::string &where) {
+  if (std::isnan(expected))
+    EXPECT_TRUE(std::isnan(got)) << where << ": " << got;
+  else
+    EXPECT_EQ(llvm::bit_cast<uint32_t>(expected), llvm::bit_cast<uint32_t>(got))
+        << where << ": expected " << expected << ", but got " << got;
+}
+
+/// What this processor has.
+SmallVector<ByteDot> getByteDots() {
+  SmallVector<ByteDot> dots = {ByteDot::Generic};
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  for (auto [feature, dot] :
+       {std::pair("sse2", ByteDot::Sse2), std::pair("avx2", ByteDot::Avx2),
+        std::pair("avx512bw", ByteDot::Avx512),
+        std::pair("avxvnni", ByteDot::AvxVnni),
+        std::pair("avx512vnni", ByteDot::Avx512Vnni)})
+    if (features.lookup(feature))
+      dots.push_back(dot);
+  return dots;
+}
+
+struct Product {
+  Product(int64_t numInputs, int64_t numOutputs, bool hasBias, ByteDot dot)
+      : hasBias(hasBias) {
+    std::string k = std::to_string(numInputs), n = std::to_string(numOutputs);
+    std::string weight = "tensor<" + n + "x" + k + "xf32>",
+                row = "tensor<?x" + k + "xf32>",
+                result = "tensor<?x" + n + "xf32>",
+                bias = "tensor<" + n + "xf32>";
+    Module source(
+        "func.func @f(%x: " + row + ", %W: " + weight + ", %b: " + bias +
+        ") -> " + result + " {\n  %0 = attn.linear %x, %W " +
+        (hasBias ? "bias(%b : " + bias + ")" : "") + " : " + row + ", " +
+        weight + " -> " + result + "\n  return %0 : " + result + "\n}");
+    std::string error;
+    jit = Jit::compile(*source.module, error, /*instructionSet=*/"",
+                       {Precision::Int8, dot});
+    if (!jit)
+      llvm::report_fatal_error(error.c_str());
+  }
+
+  void run(Matrix &x, Matrix &weights, Matrix &bias, Matrix &results) {
+    std::fill(results.data.begin(), results.data.end(), -77.0f);
+    // The bias is a vector: one size, one stride.
+    int64_t vector[] = {bias.descriptor[0], bias.descriptor[1], 0,
+                        bias.numColumns, 1};
+    jit->lookup<void(void *, void *, void *, void *)>("_mlir_ciface_f")(
+        x.descriptor, weights.descriptor, vector, results.descriptor);
+    EXPECT_EQ(results.data.back(), -77.0f) << "written beyond the end";
+  }
+
+  bool hasBias;
+  std::unique_ptr<Jit> jit;
+};
+
+/// Numbers of very different size, exact halves, zeros.
+void fill(Matrix &matrix, std::mt19937 &generator) {
+  std::normal_distribution<float> normal;
+  int64_t numRows = matrix.descriptor[3];
+  for (int64_t row = 0; row < numRows; ++row) {
+    float size = std::exp(8 * normal(generator));
+    for (int64_t column = 0; column < matrix.numColumns; ++column)
+      matrix.at(row, column) = size * normal(generator);
+    if (row % 5 == 3)
+      for (int64_t column = 0; column < matrix.numColumns; ++column)
+        matrix.at(row, column) = 0;
+    // Ties: 127 is the largest, others end in a half.
+    if (row % 5 == 4)
+      for (int64_t column = 0; column < matrix.numColumns; ++column)
+        matrix.at(row, column) =
+            column == 0 ? -127 : static_cast<float>(column % 127) - 62.5f;
+  }
+}
+
+constexpr std::tuple<int64_t, int64_t, bool> shapes[] = {
+    {1, 1, false}, {3, 17, true}, {37, 100, true}, {130, 33, false}};
+
+TEST(QuantizedProduct, EqualsIntegers) {
+  for (ByteDot dot : getByteDots())
+    for (auto [numInputs, numOutputs, hasBias] : shapes) {
+      std::mt19937 generator(numInputs);
+      Matrix weights(numOutputs, numInputs), bias(1, numOutputs);
+      fill(weights, generator);
+      fill(bias, generator);
+      Product product(numInputs, numOutputs, hasBias, dot);
+      for (int64_t numRows = 0; numRows <= 13; ++numRows) {
+        Matrix x(numRows, numInputs), results(numRows, numOutputs);
+        fill(x, generator);
+        product.run(x, weights, bias, results);
+        for (int64_t row = 0; row < numRows; ++row) {
+          Quantized quantized(x.row(row));
+          for (int64_t output = 0; output < numOutputs; ++output)
+            expectSame(multiply(quantized, Quantized(weights.row(output)),
+                                hasBias ? bias.at(0, output) : 0),
+                       results.at(row, output),
+                       "instruction " + std::to_string(int(dot)) + ", row " +
+                           std::to_string(row) + " of " +
+                           std::to_string(numRows) + ", output " +
+                           std::to_string(output));
+        }
+      }
+    }
+}
+
+TEST(QuantizedProduct, R13NaNStaysInItsRow) {
+  constexpr int64_t numInputs = 21, numOutputs = 18, numRows = 9;
+  std::mt19937 generator(1);
+  Matrix weights(numOutputs, numInputs), bias(1, numOutputs),
+      x(numRows, numInputs), before(numRows, numOutputs),
+      after(numRows, numOutputs);
+  fill(weights, generator);
+  fill(bias, generator);
+  fill(x, generator);
+  for (ByteDot dot : getByteDots()) {
+    Product product(numInputs, numOutputs, true, dot);
+    product.run(x, weights, bias, before);
+    std::vector<float> kept = x.data;
+    x.at(1, 20) = nan;
+    x.at(4, 0) = infinity;
+    x.at(6, 7) = -infinity;
+    x.at(7, 0) = nan; // beside an infinity
+    x.at(7, 1) = infinity;
+    product.run(x, weights, bias, after);
+    for (int64_t row = 0; row < numRows; ++row)
+      for (int64_t output = 0; output < numOutputs; ++output)
+        expectSame(row == 1 || row == 4 || row == 6 || row == 7
+                       ? nan
+                       : before.at(row, output),
+                   after.at(row, output), "row " + std::to_string(row));
+    x.data = kept;
+    // In a weight, it stays in its output.
+    std::vector<float> keptWeights = weights.data;
+    weights.at(17, 20) = nan;
+    product.run(x, weights, bias, after);
+    for (int64_t row = 0; row < numRows; ++row)
+      for (int64_t output = 0; output < numOutputs; ++output)
+        expectSame(output == 17 ? nan : before.at(row, output),
+                   after.at(row, output), "output " + std::to_string(output));
+    weights.data = keptWeights;
+  }
+}
+
+} // namespace
