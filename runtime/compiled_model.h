@@ -60,11 +60,11 @@ enum {
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
-/// `prepare` takes and what has a row for each of `rows` only to their elements:
-/// the rows of a step may be computed in parts, at once; none may be null, but what `step` is
-/// not to write because of `best`, and none may overlap an output. `workspace`
-/// has at least as many bytes as `attn_workspace_function` answers for the same
-/// extents, aligned to 64.
+/// `prepare` takes and what has a row for each of `rows` only to their
+/// elements: the rows of a step may be computed in parts, at once; none may be
+/// null, but what `step` is not to write because of `best`, and none may
+/// overlap an output. `workspace` has at least as many bytes as
+/// `attn_workspace_function` answers for the same extents, aligned to 64.
 typedef void (*attn_program_function)(const int64_t *extents,
                                       void *const *buffers, void *workspace);
 

@@ -629,8 +629,7 @@ TEST(CompiledModel, TakesTheFirstCodeThatTheProcessorRuns) {
     SourceSpan sentence(&source, 1);
     Arena memory;
     std::string error;
-    EXPECT_TRUE(
-        model->decoder().encode({&sentence, 1}, 1, 1, memory, error));
+    EXPECT_TRUE(model->decoder().encode({&sentence, 1}, 1, 1, memory, error));
   };
   wide.cpu_features = findCpuFeatures();
   encode();
