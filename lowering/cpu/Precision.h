@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace mlir::attn {
@@ -44,6 +45,10 @@ struct ProductOptions {
 /// The precision that users call `name`.
 std::optional<Precision> parsePrecision(llvm::StringRef name);
 llvm::StringRef stringifyPrecision(Precision precision);
+/// The size of a weight.
+inline int64_t getWeightBytes(Precision precision) {
+  return precision == Precision::F32 ? 4 : precision == Precision::BF16 ? 2 : 1;
+}
 
 } // namespace mlir::attn
 

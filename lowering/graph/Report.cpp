@@ -66,6 +66,7 @@ Cost &Cost::operator+=(const Cost &other) {
   multiplyAdds += other.multiplyAdds;
   functions += other.functions;
   weights += other.weights;
+  biases += other.biases;
   return *this;
 }
 
@@ -77,16 +78,16 @@ static Cost getOwnCost(Operation *op) {
     return getNumFeatureElements(value.getType());
   };
   if (auto linear = dyn_cast<LinearOp>(op)) {
-    cost.weights = elements(linear.getWeight()) +
-                   (linear.getBias() ? elements(linear.getBias()) : 0);
+    cost.weights = elements(linear.getWeight());
+    cost.biases = linear.getBias() ? elements(linear.getBias()) : 0;
     cost.multiplyAdds = elements(linear.getWeight());
     if (!linear.getEpilogue().empty())
       for (Operation &inner : linear.getEpilogue().front())
         cost.functions += getOwnCost(&inner).functions * elements(linear);
   } else if (auto convolution = dyn_cast<Conv1dOp>(op)) {
     cost.multiplyAdds = elements(convolution.getWeight());
-    cost.weights =
-        elements(convolution.getWeight()) + elements(convolution.getBias());
+    cost.weights = elements(convolution.getWeight());
+    cost.biases = elements(convolution.getBias());
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
     cost.multiplyAdds = getNumFeatureElements(type) *
                         getFeatures(matmul.getLhs().getType()).back();
@@ -298,7 +299,7 @@ static std::string getNeeds(Value value, DecoderOp decoder) {
 }
 
 static void printCosts(ArrayRef<CostItem> items, ModelOp model,
-                       llvm::raw_ostream &os) {
+                       const WeightFormat &format, llvm::raw_ostream &os) {
   static constexpr std::pair<Frequency, StringLiteral> sections[] = {
       {Frequency::Model, "Once, when the model is opened"},
       {Frequency::Sentence, "Once per sentence"},
@@ -349,10 +350,10 @@ static void printCosts(ArrayRef<CostItem> items, ModelOp model,
   os << llvm::formatv("  {0,-56} {1,8} {2,14} {3,10} {4,14}\n", "", "products",
                       "multiply-adds", "functions", "weights, bytes");
   for (const Line &line : table)
-    os << llvm::formatv("  {0,-56} {1,8} {2,14} {3,10} {4,14}\n", line.title,
-                        line.numProducts, formatNumber(line.cost.multiplyAdds),
-                        formatNumber(line.cost.functions),
-                        formatNumber(line.cost.weights * 4));
+    os << llvm::formatv(
+        "  {0,-56} {1,8} {2,14} {3,10} {4,14}\n", line.title, line.numProducts,
+        formatNumber(line.cost.multiplyAdds), formatNumber(line.cost.functions),
+        formatNumber(line.cost.weights * format.bytes + line.cost.biases * 4));
   os << "  A beam of k has k rows: multiply by k, but weights are read once "
         "for "
         "every 6 rows,\n  and all rows of a sentence read one memory.\n";
@@ -378,8 +379,9 @@ static void printCaches(DecoderOp decoder, llvm::raw_ostream &os) {
 }
 
 void attn::printReport(ModelOp model, ArrayRef<PassRemark> remarks,
-                       llvm::raw_ostream &os) {
+                       const WeightFormat &format, llvm::raw_ostream &os) {
   os << "Model " << model.getSymName() << "\n";
+  os << "Weights of products: " << format.name << "\n";
   for (bool passed : {true, false}) {
     // What several operations of one line say is said once.
     llvm::SetVector<std::pair<unsigned, StringRef>> said;
@@ -394,5 +396,5 @@ void attn::printReport(ModelOp model, ArrayRef<PassRemark> remarks,
     }
   }
   printCaches(model.getDecoder(), os);
-  printCosts(computeCosts(model), model, os);
+  printCosts(computeCosts(model), model, format, os);
 }

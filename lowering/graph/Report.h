@@ -47,7 +47,8 @@ enum class Frequency {
 struct Cost {
   int64_t multiplyAdds = 0;
   int64_t functions = 0; ///< exp, tanh and the like
-  int64_t weights = 0;   ///< the numbers of the weights that are read
+  int64_t weights = 0;   ///< the numbers of the products' weights
+  int64_t biases = 0;    ///< and of their biases
 
   Cost &operator+=(const Cost &other);
 };
@@ -63,9 +64,15 @@ struct CostItem {
 /// What `model` computes, from the start of the encoder to the end of the step.
 std::vector<CostItem> computeCosts(ModelOp model);
 
+/// How the weights of products are kept.
+struct WeightFormat {
+  StringRef name = "f32";
+  int64_t bytes = 4; ///< Of one weight.
+};
+
 /// Writes a report for a person.
 void printReport(ModelOp model, ArrayRef<PassRemark> remarks,
-                 llvm::raw_ostream &os);
+                 const WeightFormat &format, llvm::raw_ostream &os);
 
 } // namespace mlir::attn
 

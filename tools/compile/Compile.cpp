@@ -164,7 +164,10 @@ LogicalResult mlir::attn::compile(ModuleOp module,
       return failure();
     std::string text;
     llvm::raw_string_ostream out(text);
-    printReport(model, *remarks, out);
+    printReport(model, *remarks,
+                {stringifyPrecision(options.precision),
+                 getWeightBytes(options.precision)},
+                out);
     return writeOutput(options.output, text);
   }
   if (options.emit == Emit::Attn)

@@ -1,12 +1,12 @@
-//===- QuantizedProductTest.cpp - products of bytes -----------------------===//
+//===- PrecisionTest.cpp - products of bytes and of bfloat16 --------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Compares products at --precision int8 with integers in plain C++, to the bit,
-// by all instructions that this processor has.
+// Compares products at --precision int8 and bf16 with plain C++, to the bit, by
+// all instructions that this processor has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,7 +107,8 @@ SmallVector<ByteDot> getByteDots() {
 }
 
 struct Product {
-  Product(int64_t numInputs, int64_t numOutputs, bool hasBias, ByteDot dot)
+  Product(int64_t numInputs, int64_t numOutputs, bool hasBias,
+          const ProductOptions &options)
       : hasBias(hasBias) {
     std::string k = std::to_string(numInputs), n = std::to_string(numOutputs);
     std::string weight = "tensor<" + n + "x" + k + "xf32>",
@@ -120,8 +121,7 @@ struct Product {
         (hasBias ? "bias(%b : " + bias + ")" : "") + " : " + row + ", " +
         weight + " -> " + result + "\n  return %0 : " + result + "\n}");
     std::string error;
-    jit = Jit::compile(*source.module, error, /*instructionSet=*/"",
-                       {Precision::Int8, dot});
+    jit = Jit::compile(*source.module, error, /*instructionSet=*/"", options);
     if (!jit)
       llvm::report_fatal_error(error.c_str());
   }
@@ -169,7 +169,7 @@ TEST(QuantizedProduct, EqualsIntegers) {
       Matrix weights(numOutputs, numInputs), bias(1, numOutputs);
       fill(weights, generator);
       fill(bias, generator);
-      Product product(numInputs, numOutputs, hasBias, dot);
+      Product product(numInputs, numOutputs, hasBias, {Precision::Int8, dot});
       for (int64_t numRows = 0; numRows <= 13; ++numRows) {
         Matrix x(numRows, numInputs), results(numRows, numOutputs);
         fill(x, generator);
@@ -199,7 +199,7 @@ TEST(QuantizedProduct, R13NaNStaysInItsRow) {
   fill(bias, generator);
   fill(x, generator);
   for (ByteDot dot : getByteDots()) {
-    Product product(numInputs, numOutputs, true, dot);
+    Product product(numInputs, numOutputs, true, {Precision::Int8, dot});
     product.run(x, weights, bias, before);
     std::vector<float> kept = x.data;
     x.at(1, 20) = nan;
@@ -224,6 +224,50 @@ TEST(QuantizedProduct, R13NaNStaysInItsRow) {
         expectSame(output == 17 ? nan : before.at(row, output),
                    after.at(row, output), "output " + std::to_string(output));
     weights.data = keptWeights;
+  }
+}
+
+/// The nearest number whose lower 16 bits are zero, ties to an even one.
+float roundToBfloat16(float number) {
+  if (std::isnan(number))
+    return nan;
+  auto bits = llvm::bit_cast<uint32_t>(number);
+  uint32_t lower = bits & 0xffff, upper = bits >> 16;
+  if (lower > 0x8000 || (lower == 0x8000 && upper % 2 == 1))
+    ++upper;
+  return llvm::bit_cast<float>(upper << 16);
+}
+
+TEST(Bfloat16Product, EqualsRoundedWeights) {
+  for (auto [numInputs, numOutputs, hasBias] : shapes) {
+    std::mt19937 generator(numInputs);
+    Matrix weights(numOutputs, numInputs), bias(1, numOutputs);
+    fill(weights, generator);
+    fill(bias, generator);
+    // Ties to both sides, what rounds to infinity, and NaNs of lower bits only.
+    constexpr uint32_t special[] = {0x3f808000, 0x3f818000, 0x3f808001,
+                                    0x3f80ffff, 0x7f7fffff, 0xff7f8000,
+                                    0x7f800001, 0xff800000};
+    for (auto [index, bits] : llvm::enumerate(special))
+      if (index < weights.data.size() - 1 && numOutputs > 1)
+        weights.data[index * numInputs % (weights.data.size() - 1)] =
+            llvm::bit_cast<float>(bits);
+    Product product(numInputs, numOutputs, hasBias, {Precision::BF16});
+    for (int64_t numRows : {1, 2, 5, 13}) {
+      Matrix x(numRows, numInputs), results(numRows, numOutputs);
+      fill(x, generator);
+      product.run(x, weights, bias, results);
+      for (int64_t row = 0; row < numRows; ++row)
+        for (int64_t output = 0; output < numOutputs; ++output) {
+          float sum = hasBias ? bias.at(0, output) : 0;
+          for (int64_t input = 0; input < numInputs; ++input)
+            sum = std::fma(x.at(row, input),
+                           roundToBfloat16(weights.at(output, input)), sum);
+          expectSame(sum, results.at(row, output),
+                     "row " + std::to_string(row) + ", output " +
+                         std::to_string(output));
+        }
+    }
   }
 }
 
