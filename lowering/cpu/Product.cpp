@@ -211,7 +211,9 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
   llvm::append_range(types, getEpilogueOperandTypes(linear));
   return getOrCreateFunction(module, name, types, [&](func::FuncOp function) {
     function->setAttr(epilogueAttrName, builder.getStringAttr(epilogue));
-    function->setAttr(kernelAttrName, builder.getStringAttr("product"));
+    function->setAttr(
+        kernelAttrName,
+        builder.getStringAttr(quantized ? "product_int8" : "product"));
     ProductWriter(function, linear, options).run();
   });
 }

@@ -43,4 +43,10 @@ module attributes {transform.with_named_sequence} {
     transform.attn.prefetch %inputs ahead 32 : !transform.any_op
     transform.yield
   }
+
+  // Products of quantised rows and weights.
+  transform.named_sequence @product_int8(%kernel: !transform.any_op {transform.readonly}) {
+    transform.include @product failures(propagate) (%kernel) : (!transform.any_op) -> ()
+    transform.yield
+  }
 }

@@ -26,4 +26,10 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %kernel : !transform.any_op
     transform.yield
   }
+
+  // Products of quantised rows and weights.
+  transform.named_sequence @product_int8(%kernel: !transform.any_op {transform.readonly}) {
+    transform.include @product failures(propagate) (%kernel) : (!transform.any_op) -> ()
+    transform.yield
+  }
 }
