@@ -205,7 +205,8 @@ void ChunkRanking::emitRow(Value row) {
         return add(acc, exponential(arith::SubFOp::create(b, x, shift)));
       },
       add);
-  for (auto [place, number] : llvm::enumerate(ArrayRef<Value>{maximum, sum}))
+  SmallVector<Value, 2> numbers = {maximum, sum};
+  for (auto [place, number] : llvm::enumerate(numbers))
     emitter.store(ranking.sums,
                   {.axes = {row}, .features = {emitter.constant(place), chunk}},
                   number);
