@@ -484,8 +484,8 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
       drawSamples(beam, logits, logSum);
       continue;
     }
-    const float *best = step.best + place * asked;
-    const int32_t *tokens = step.bestTokens + place * asked;
+    const float *best;
+    const int32_t *tokens;
     int64_t count = static_cast<int64_t>(wanted);
     if (logits) {
       scratch.bestLogits.resize(wanted);
@@ -494,6 +494,9 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
                scratch.bestTokens.data());
       best = scratch.bestLogits.data();
       tokens = scratch.bestTokens.data();
+    } else {
+      best = step.best + place * asked;
+      tokens = step.bestTokens + place * asked;
     }
     if (!scratch.best.offer(static_cast<int32_t>(beam), live[beam].total, best,
                             tokens, count, logSum))
