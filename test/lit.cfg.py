@@ -19,6 +19,8 @@ config.test_exec_root = config.attn_test_build
 config.environment["PATH"] = os.pathsep.join(
     [config.attn_tools, config.llvm_tools, os.environ["PATH"]]
 )
+# What scripts of several folders share.
+config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "Inputs")
 config.environment["LC_ALL"] = "C.UTF-8"
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope -dump-input-filter=error"
 

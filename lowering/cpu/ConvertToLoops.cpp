@@ -18,6 +18,7 @@
 #include "lowering/cpu/Emitter.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/cpu/QuantizedProduct.h"
+#include "runtime/compiled_model.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -328,9 +329,8 @@ public:
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
                                     builder.getFunctionType({}, {}));
     Block *entry = function.addEntryBlock();
-    // The extents: sentences, rows, positions and slots of the past, how many
-    // best logits are asked for, then one per axis.
-    for (int64_t i = 0; i < 5 + axes.size(); ++i)
+    // The extents, as runtime/compiled_model.h numbers them.
+    for (int64_t i = 0; i < ATTN_EXTENT_AXIS + axes.size(); ++i)
       entry->addArgument(builder.getIndexType(), model.getLoc());
     emitter.emplace(function);
     emitter->products = products;
@@ -361,11 +361,13 @@ public:
   }
 
   Emitter &getEmitter() { return *emitter; }
-  Value getSentences() { return function.getArgument(0); }
-  Value getRows() { return function.getArgument(1); }
-  Value getPastExtent() { return function.getArgument(2); }
-  Value getBestExtent() { return function.getArgument(4); }
-  Value getAxisExtent(int64_t axis) { return function.getArgument(5 + axis); }
+  Value getSentences() { return function.getArgument(ATTN_EXTENT_SENTENCES); }
+  Value getRows() { return function.getArgument(ATTN_EXTENT_ROWS); }
+  Value getPastExtent() { return function.getArgument(ATTN_EXTENT_PAST); }
+  Value getBestExtent() { return function.getArgument(ATTN_EXTENT_BEST); }
+  Value getAxisExtent(int64_t axis) {
+    return function.getArgument(ATTN_EXTENT_AXIS + axis);
+  }
 
   Dim sentencesDim() { return builder.getStringAttr("sentences"); }
   Dim rowsDim() { return builder.getStringAttr("rows"); }

@@ -12,6 +12,8 @@
 
 #include "lowering/cpu/Passes.h"
 
+#include "runtime/compiled_model.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -25,33 +27,23 @@ using namespace mlir::attn;
 
 namespace {
 
-/// The places of `extents` (see runtime/compiled_model.h).
-enum Extent {
-  Sentences = 0,
-  Rows = 1,
-  Past = 2,
-  Slots = 3,
-  Best = 4,
-  FirstAxis = 5
-};
-
 /// The place in `extents` of a symbolic dimension.
 int64_t getExtent(StringRef dim) {
   if (dim == "sentences")
-    return Sentences;
+    return ATTN_EXTENT_SENTENCES;
   if (dim == "rows")
-    return Rows;
+    return ATTN_EXTENT_ROWS;
   if (dim == "past")
-    return Past;
+    return ATTN_EXTENT_PAST;
   if (dim == "slots")
-    return Slots;
+    return ATTN_EXTENT_SLOTS;
   if (dim == "best")
-    return Best;
+    return ATTN_EXTENT_BEST;
   int64_t axis = 0;
   bool failed = dim.drop_front(StringRef("axis").size()).getAsInteger(10, axis);
   assert(!failed && "a dimension is one of these or axisK");
   (void)failed;
-  return FirstAxis + axis;
+  return ATTN_EXTENT_AXIS + axis;
 }
 
 struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {

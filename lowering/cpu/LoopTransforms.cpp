@@ -46,15 +46,18 @@ static LogicalResult refuse(scf::ForOp loop, const Twine &expected) {
   return loop.emitError("expected a loop ") << expected;
 }
 
-/// Whether the loop counts from 0 in steps of 1 to a number that is known
-/// before `nest` begins. A message, if not.
-static LogicalResult checkCounts(scf::ForOp loop, scf::ForOp nest) {
+/// The nest of a loop that counts from 0 in steps of 1 to a number that is
+/// known before the nest begins, so that the nest can be run for parts of the
+/// loop. Fails with a message, if it is none.
+static FailureOr<scf::ForOp> getCountedNest(scf::ForOp loop) {
+  scf::ForOp nest = getNest(loop);
   if (!isZeroInteger(loop.getLowerBound()) || !isOneInteger(loop.getStep()))
     return refuse(loop, "that counts from 0 in steps of 1");
-  Region *region = loop.getUpperBound().getParentRegion();
-  if (nest.getRegion().isAncestor(region))
+  if (nest.getRegion().isAncestor(loop.getUpperBound().getParentRegion()))
     return refuse(loop, "whose end is known before its nest begins");
-  return success();
+  if (nest.getNumResults() != 0)
+    return refuse(nest, "without results");
+  return nest;
 }
 
 /// Lets all loops of `nest` that run from `begin` to `end` do so elsewhere.
@@ -70,14 +73,14 @@ static void replaceBounds(scf::ForOp nest, Value begin, Value end,
 
 /// A switch over `value` that takes the place before `op`, with an empty region
 /// for each of the numbers and one for all others.
-static scf::IndexSwitchOp createSwitch(RewriterBase &rewriter, Location loc,
-                                       Value value, ArrayRef<int64_t> numbers) {
-  auto choice = scf::IndexSwitchOp::create(rewriter, loc, TypeRange{}, value,
-                                           numbers, numbers.size());
-  OpBuilder::InsertionGuard guard(rewriter);
+static scf::IndexSwitchOp createSwitch(ImplicitLocOpBuilder &b, Value value,
+                                       ArrayRef<int64_t> numbers) {
+  auto choice = scf::IndexSwitchOp::create(b, TypeRange{}, value, numbers,
+                                           numbers.size());
+  OpBuilder::InsertionGuard guard(b);
   for (Region &region : choice->getRegions()) {
-    rewriter.createBlock(&region);
-    scf::YieldOp::create(rewriter, loc);
+    b.createBlock(&region);
+    scf::YieldOp::create(b);
   }
   return choice;
 }
@@ -85,21 +88,19 @@ static scf::IndexSwitchOp createSwitch(RewriterBase &rewriter, Location loc,
 FailureOr<SmallVector<scf::ForOp>>
 attn::specializeLoop(RewriterBase &rewriter, scf::ForOp loop,
                      ArrayRef<int64_t> counts) {
-  scf::ForOp nest = getNest(loop);
-  if (failed(checkCounts(loop, nest)))
+  FailureOr<scf::ForOp> counted = getCountedNest(loop);
+  if (failed(counted))
     return failure();
-  Location loc = loop.getLoc();
+  scf::ForOp nest = *counted;
   Value begin = loop.getLowerBound(), end = loop.getUpperBound();
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(nest);
-  if (nest.getNumResults() != 0)
-    return refuse(nest, "without results");
-  scf::IndexSwitchOp choice = createSwitch(rewriter, loc, end, counts);
+  ImplicitLocOpBuilder b(loop.getLoc(), rewriter);
+  b.setInsertionPoint(nest);
+  scf::IndexSwitchOp choice = createSwitch(b, end, counts);
   SmallVector<scf::ForOp> nests;
   for (auto [region, count] : llvm::zip(choice.getCaseRegions(), counts)) {
-    rewriter.setInsertionPoint(region.front().getTerminator());
-    Value number = arith::ConstantIndexOp::create(rewriter, loc, count);
-    auto version = cast<scf::ForOp>(rewriter.clone(*nest));
+    b.setInsertionPoint(region.front().getTerminator());
+    Value number = arith::ConstantIndexOp::create(b, count);
+    auto version = cast<scf::ForOp>(b.clone(*nest));
     replaceBounds(version, begin, end, begin, number);
     nests.push_back(version);
   }
@@ -113,53 +114,45 @@ namespace {
 /// How a number is divided into as few parts of at most `most` as will do, of
 /// which none is larger than another by more than 1.
 struct Parts {
-  Parts(RewriterBase &rewriter, Location loc, Value count, int64_t most)
-      : b(loc, rewriter) {
-    number = arith::CeilDivUIOp::create(b, count, constant(most));
+  Parts(ImplicitLocOpBuilder &b, Value count, int64_t most) {
+    number = arith::CeilDivUIOp::create(
+        b, count, arith::ConstantIndexOp::create(b, most));
     // Nothing is divided into one part of nothing.
-    Value least = arith::MaxUIOp::create(b, number, constant(1));
+    one = arith::ConstantIndexOp::create(b, 1);
+    Value least = arith::MaxUIOp::create(b, number, one);
     size = arith::DivUIOp::create(b, count, least);
     larger = arith::RemUIOp::create(b, count, least);
   }
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
   /// Where a part begins, and how many it has.
-  std::pair<Value, Value> at(RewriterBase &rewriter, Value part) {
-    b.setInsertionPoint(rewriter.getInsertionBlock(),
-                        rewriter.getInsertionPoint());
+  std::pair<Value, Value> at(ImplicitLocOpBuilder &b, Value part) {
     Value begin =
         arith::AddIOp::create(b, arith::MulIOp::create(b, part, size),
                               Value(arith::MinUIOp::create(b, part, larger)));
     Value isLarger =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, part, larger);
-    Value more = arith::AddIOp::create(b, size, constant(1));
+    Value more = arith::AddIOp::create(b, size, one);
     return {begin, arith::SelectOp::create(b, isLarger, more, size)};
   }
 
-  ImplicitLocOpBuilder b;
-  Value number, size, larger;
+  Value number, size, larger, one;
 };
 
 } // namespace
 
 FailureOr<scf::ForOp> attn::blockLoop(RewriterBase &rewriter, scf::ForOp loop,
                                       int64_t size) {
-  scf::ForOp nest = getNest(loop);
-  if (failed(checkCounts(loop, nest)))
+  FailureOr<scf::ForOp> counted = getCountedNest(loop);
+  if (failed(counted))
     return failure();
-  Location loc = loop.getLoc();
+  scf::ForOp nest = *counted;
   Value begin = loop.getLowerBound(), end = loop.getUpperBound();
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(nest);
-  Parts parts(rewriter, loc, end, size);
-  rewriter.setInsertionPoint(nest);
-  auto outer =
-      scf::ForOp::create(rewriter, loc, begin, parts.number, loop.getStep());
-  rewriter.setInsertionPoint(outer.getBody()->getTerminator());
-  auto [first, count] = parts.at(rewriter, outer.getInductionVar());
-  rewriter.setInsertionPoint(outer.getBody()->getTerminator());
-  Value last = arith::AddIOp::create(rewriter, loc, first, count);
+  ImplicitLocOpBuilder b(loop.getLoc(), rewriter);
+  b.setInsertionPoint(nest);
+  Parts parts(b, end, size);
+  auto outer = scf::ForOp::create(b, begin, parts.number, loop.getStep());
+  b.setInsertionPoint(outer.getBody()->getTerminator());
+  auto [first, count] = parts.at(b, outer.getInductionVar());
+  Value last = arith::AddIOp::create(b, first, count);
   rewriter.moveOpBefore(nest, outer.getBody()->getTerminator());
   replaceBounds(nest, begin, end, first, last);
   return outer;
@@ -172,41 +165,33 @@ FailureOr<SmallVector<scf::ForOp>> attn::tileLoop(RewriterBase &rewriter,
     return refuse(loop, "without results that goes in steps of 1");
   if (sizes.empty())
     return refuse(loop, "and at least one size of a tile");
-  Location loc = loop.getLoc();
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(loop);
   Value begin = loop.getLowerBound();
-  Value count =
-      arith::SubIOp::create(rewriter, loc, loop.getUpperBound(), begin);
-  Parts parts(rewriter, loc, count, *llvm::max_element(sizes));
-  rewriter.setInsertionPoint(loop);
-  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-  auto tiles =
-      scf::ForOp::create(rewriter, loc, zero, parts.number, loop.getStep());
+  ImplicitLocOpBuilder b(loop.getLoc(), rewriter);
+  b.setInsertionPoint(loop);
+  Value count = arith::SubIOp::create(b, loop.getUpperBound(), begin);
+  Parts parts(b, count, *llvm::max_element(sizes));
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  auto tiles = scf::ForOp::create(b, zero, parts.number, loop.getStep());
   tiles->setAttrs(loop->getDiscardableAttrDictionary());
   loop->removeDiscardableAttr(loopAttrName);
-  rewriter.setInsertionPoint(tiles.getBody()->getTerminator());
-  auto [offset, size] = parts.at(rewriter, tiles.getInductionVar());
-  rewriter.setInsertionPoint(tiles.getBody()->getTerminator());
-  Value first = arith::AddIOp::create(rewriter, loc, begin, offset);
-  scf::IndexSwitchOp choice = createSwitch(rewriter, loc, size, sizes);
+  b.setInsertionPoint(tiles.getBody()->getTerminator());
+  auto [offset, size] = parts.at(b, tiles.getInductionVar());
+  Value first = arith::AddIOp::create(b, begin, offset);
+  scf::IndexSwitchOp choice = createSwitch(b, size, sizes);
   SmallVector<scf::ForOp> loops;
+  auto place = [&](scf::ForOp tile, Value count) {
+    b.setInsertionPoint(tile);
+    tile.setLowerBound(first);
+    tile.setUpperBound(arith::AddIOp::create(b, first, count));
+  };
   for (auto [region, number] : llvm::zip(choice.getCaseRegions(), sizes)) {
-    rewriter.setInsertionPoint(region.front().getTerminator());
-    auto version = cast<scf::ForOp>(rewriter.clone(*loop));
-    rewriter.setInsertionPoint(version);
-    Value last = arith::AddIOp::create(
-        rewriter, loc, first,
-        arith::ConstantIndexOp::create(rewriter, loc, number));
-    version.setLowerBound(first);
-    version.setUpperBound(last);
-    loops.push_back(version);
+    b.setInsertionPoint(region.front().getTerminator());
+    Value count = arith::ConstantIndexOp::create(b, number);
+    loops.push_back(cast<scf::ForOp>(b.clone(*loop)));
+    place(loops.back(), count);
   }
   rewriter.moveOpBefore(loop, choice.getDefaultBlock().getTerminator());
-  rewriter.setInsertionPoint(loop);
-  Value last = arith::AddIOp::create(rewriter, loc, first, size);
-  loop.setLowerBound(first);
-  loop.setUpperBound(last);
+  place(loop, size);
   return loops;
 }
 

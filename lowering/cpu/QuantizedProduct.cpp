@@ -28,25 +28,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-std::optional<Precision> attn::parsePrecision(StringRef name) {
-  for (Precision precision : {Precision::F32, Precision::BF16, Precision::Int8})
-    if (name == stringifyPrecision(precision))
-      return precision;
-  return std::nullopt;
-}
-
-StringRef attn::stringifyPrecision(Precision precision) {
-  switch (precision) {
-  case Precision::F32:
-    return "f32";
-  case Precision::BF16:
-    return "bf16";
-  case Precision::Int8:
-    return "int8";
-  }
-  llvm_unreachable("all precisions are covered");
-}
-
 /// The largest integer of a quantised number. -128 is left out, so that both
 /// signs have the same scale.
 static constexpr double largest = 127;
@@ -104,20 +85,17 @@ static DotForm getForm(ByteDot dot) {
   llvm_unreachable("all forms are covered");
 }
 
-static int64_t ceilDiv(int64_t value, int64_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
-
 SmallVector<int64_t> attn::getQuantizedWeightShape(int64_t numOutputs,
                                                    int64_t numInputs) {
-  return {ceilDiv(numOutputs, numLanes),
-          FirstWeights + ceilDiv(numInputs, inputsPerWord), numLanes};
+  return {int64_t(llvm::divideCeil(numOutputs, numLanes)),
+          FirstWeights + int64_t(llvm::divideCeil(numInputs, inputsPerWord)),
+          numLanes};
 }
 
 int64_t attn::getQuantizedRowSize(int64_t numInputs, ByteDot dot) {
   // Whole vectors of inputs are written.
   DotForm form = getForm(dot);
-  return form.getFirstWord() + ceilDiv(numInputs, numLanes) *
+  return form.getFirstWord() + int64_t(llvm::divideCeil(numInputs, numLanes)) *
                                    (numLanes / inputsPerWord) *
                                    form.getWordsPerGroup();
 }
@@ -157,13 +135,6 @@ protected:
     return isa<VectorType>(type)
                ? Value(vector::BitCastOp::create(b, type, value))
                : Value(arith::BitcastOp::create(b, type, value));
-  }
-  void forEach(Value from, Value to, int64_t step,
-               const std::function<void(Value)> &body) {
-    auto loop = scf::ForOp::create(b, from, to, emitter.constant(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
   }
   /// A loop that carries `starts`; `body` gives their next values.
   ValueRange
@@ -240,7 +211,7 @@ public:
         b, numInputs, emitter.constant(inputsPerWord));
     Value none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
     Value noWords = arith::ConstantOp::create(b, b.getZeroAttr(words));
-    forEach(zero, dim(packed, 0), 1, [&](Value block) {
+    emitter.forEach(dim(packed, 0), [&](Value block) {
       auto load = [&](Value input) -> Value {
         return vector::LoadOp::create(b, lanes, packed,
                                       ValueRange{block, input, zero});
@@ -319,7 +290,7 @@ public:
     int64_t numWords = numLanes / inputsPerWord * form.getWordsPerGroup();
     Value numChunks =
         arith::CeilDivUIOp::create(b, numInputs, emitter.constant(numLanes));
-    forEach(zero, dim(rows, 0), 1, [&](Value row) {
+    emitter.forEach(dim(rows, 0), [&](Value row) {
       // The end of a row is loaded under a mask, and zeros stand beyond it.
       auto load = [&](Value first) -> Value {
         Value left = arith::SubIOp::create(b, numInputs, first);
@@ -341,7 +312,7 @@ public:
       memref::StoreOp::create(b, bitcast(b.getI32Type(), scale), quantized,
                               ValueRange{row, zero});
       Value factor = emitter.splat(inverse);
-      forEach(zero, numChunks, 1, [&](Value chunk) {
+      emitter.forEach(numChunks, [&](Value chunk) {
         Value numbers = quantize(load(mul(chunk, numLanes)), factor);
         if (form.isUnsigned)
           numbers = arith::AddIOp::create(b, numbers,

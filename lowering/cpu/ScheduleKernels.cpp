@@ -12,12 +12,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Transform/IR/TransformOps.h"
-#include "mlir/Dialect/Transform/Interfaces/TransformInterfaces.h"
 #include "mlir/Dialect/Transform/Transforms/TransformInterpreterUtils.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_SCHEDULEKERNELS
@@ -58,7 +55,7 @@ struct ScheduleKernels : attn::impl::ScheduleKernelsBase<ScheduleKernels> {
                                              file.getValue());
       if (!own)
         return failure();
-      if (!own.get()->hasAttr(
+      if (!(*own)->hasAttr(
               transform::TransformDialect::kWithNamedSequenceAttrName))
         return own->emitError("expected a schedule: a module with '")
                << transform::TransformDialect::kWithNamedSequenceAttrName

@@ -60,6 +60,18 @@ splitLoops(Operation *op, Value handle, transform::TransformState &state,
   return DiagnosedSilenceableFailure::success();
 }
 
+/// Changes each of the loops in place.
+DiagnosedSilenceableFailure
+changeLoops(Operation *op, Value handle, transform::TransformState &state,
+            function_ref<LogicalResult(scf::ForOp)> change) {
+  auto loops = getLoops(state, op, handle);
+  if (!loops || llvm::any_of(*loops, [&](scf::ForOp loop) {
+        return failed(change(loop));
+      }))
+    return DiagnosedSilenceableFailure::definiteFailure();
+  return DiagnosedSilenceableFailure::success();
+}
+
 } // namespace
 
 DiagnosedSilenceableFailure
@@ -118,26 +130,18 @@ TileOp::apply(transform::TransformRewriter &rewriter,
 DiagnosedSilenceableFailure JamOp::apply(transform::TransformRewriter &rewriter,
                                          transform::TransformResults &results,
                                          transform::TransformState &state) {
-  auto loops = ::getLoops(state, *this, getLoop());
-  if (!loops)
-    return DiagnosedSilenceableFailure::definiteFailure();
-  for (scf::ForOp loop : *loops)
-    if (failed(jamLoop(rewriter, loop, getFactors())))
-      return DiagnosedSilenceableFailure::definiteFailure();
-  return DiagnosedSilenceableFailure::success();
+  return changeLoops(*this, getLoop(), state, [&](scf::ForOp loop) {
+    return jamLoop(rewriter, loop, getFactors());
+  });
 }
 
 DiagnosedSilenceableFailure
 PrefetchOp::apply(transform::TransformRewriter &rewriter,
                   transform::TransformResults &results,
                   transform::TransformState &state) {
-  auto loops = ::getLoops(state, *this, getLoop());
-  if (!loops)
-    return DiagnosedSilenceableFailure::definiteFailure();
-  for (scf::ForOp loop : *loops)
-    if (failed(prefetchInLoop(rewriter, loop, getDistance())))
-      return DiagnosedSilenceableFailure::definiteFailure();
-  return DiagnosedSilenceableFailure::success();
+  return changeLoops(*this, getLoop(), state, [&](scf::ForOp loop) {
+    return prefetchInLoop(rewriter, loop, getDistance());
+  });
 }
 
 void PrefetchOp::getEffects(

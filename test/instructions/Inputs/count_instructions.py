@@ -11,9 +11,9 @@ below it, so that what was gained is written down and cannot be lost again unsee
 
 import argparse
 import json
-import re
-import subprocess
 import sys
+
+from callgrind import count_instructions
 
 parser = argparse.ArgumentParser()
 parser.add_argument("record")
@@ -22,22 +22,8 @@ parser.add_argument("--write", action="store_true")
 parser.add_argument("command", nargs="+")
 arguments = parser.parse_args()
 lines = sys.stdin.read()
-
-
-def count(text):
-    result = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *arguments.command],
-        input=text,
-        capture_output=True,
-        text=True,
-    )
-    found = re.search(r"Collected : (\d+)", result.stderr)
-    if result.returncode or not found:
-        sys.exit(f"error: expected a count, but got: {result.stderr}")
-    return int(found[1])
-
-
-counted = count(lines * 2) - count(lines)
+once, twice = (count_instructions(arguments.command, lines * times) for times in (1, 2))
+counted = twice - once
 with open(arguments.record) as file:
     record = json.load(file)
 if arguments.write:

@@ -7,10 +7,10 @@ same source, which contains nothing of opening and encoding. The costs of one mo
 position have to be equal between the first two lengths and between the last two.
 """
 
-import re
-import subprocess
 import sys
 import tempfile
+
+from callgrind import count_instructions
 
 what, library, source, target = sys.argv[1:]
 STEPS = 8
@@ -23,20 +23,13 @@ def count(positions, tokens):
         file.write(" ".join([target] * tokens) + "\n")
         file.flush()
         # A prefix is followed step by step, whatever the model.
-        result = subprocess.run(
+        return count_instructions(
             [
-                *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
                 *("attn-run", library, "--prefix", file.name),
                 *("--max-length-factor", "0", "--max-length-offset", str(tokens)),
             ],
-            input=" ".join([source] * (positions - 1)) + "\n",
-            capture_output=True,
-            text=True,
+            " ".join([source] * (positions - 1)) + "\n",
         )
-    found = re.search(r"Collected : (\d+)", result.stderr)
-    if result.returncode or not found:
-        sys.exit(f"error: expected a count, but got: {result.stderr}")
-    return int(found[1])
 
 
 def cost(length):

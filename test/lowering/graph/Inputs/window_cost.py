@@ -7,10 +7,11 @@ The same text is encoded by a model with one read and by one with two; the
 difference is a read, and contains nothing of opening and decoding."""
 
 import json
-import re
 import struct
 import subprocess
 import sys
+
+from callgrind import count_instructions
 
 SPEC = """model window
 
@@ -57,13 +58,8 @@ def count(folder, mask, reads, length):
         file.write(SPEC.format(mask=mask, reads=reads))
     subprocess.run(["attnc", spec, "--vocab", f"words={folder}/words", "--weights",
                     f"{folder}/weights", "--cpu", "x86-64-v3", "-o", library], check=True)
-    run = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "attn-run", library,
-           "--max-length-factor", "0", "--max-length-offset", "1"]
-    result = subprocess.run(run, input="a " * length + "\n", capture_output=True, text=True)
-    found = re.search(r"Collected : (\d+)", result.stderr)
-    if result.returncode or not found:
-        sys.exit(f"error: expected a count, but got: {result.stderr}")
-    return int(found[1])
+    return count_instructions(["attn-run", library, "--max-length-factor", "0",
+                               "--max-length-offset", "1"], "a " * length + "\n")
 
 
 folder = sys.argv[1]
