@@ -8,6 +8,7 @@
 #include "lowering/cpu/Emitter.h"
 
 #include "dialect/Axes.h"
+#include "lowering/graph/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <limits>
 
@@ -106,33 +108,61 @@ void Emitter::forEachChunk(ArrayRef<int64_t> features,
 Value Emitter::reduce(Value size, std::optional<int64_t> staticSize,
                       Value neutral,
                       const std::function<Value(Value, Value, Value)> &body,
-                      const std::function<Value(Value, Value)> &combine) {
+                      const std::function<Value(Value, Value)> &combine,
+                      int64_t together,
+                      const std::function<void(ArrayRef<Chunk>)> &before) {
+  assert((staticSize || together == 1) && "groups are known when compiling");
   Value start = splat(neutral);
-  Value step = constant(numLanes);
+  Value step = constant(together * numLanes);
   // The tail runs the same code under a mask, so that an element is treated
   // alike wherever the end of its row lies (R13).
   Value full, rest;
   if (staticSize) {
-    full = constant(*staticSize / numLanes * numLanes);
+    full = constant(*staticSize / (together * numLanes) * together * numLanes);
     rest = constant(*staticSize % numLanes);
   } else {
     rest = arith::RemUIOp::create(builder, size, step);
     full = arith::SubIOp::create(builder, size, rest);
   }
   Value accumulated = start;
-  if (!staticSize || *staticSize >= numLanes) {
+  // The chunks of a group that begin at `first`, the last under `mask`.
+  auto emitGroup = [&](Value first, int64_t count, Value mask) {
+    SmallVector<Chunk> chunks;
+    for (int64_t i = 0; i < count; ++i)
+      chunks.push_back({i == 0 ? first
+                               : arith::AddIOp::create(builder, first,
+                                                       constant(i * numLanes))
+                                     .getResult(),
+                        i + 1 == count ? mask : Value()});
+    if (before)
+      before(chunks);
+    for (auto [begin, lanes] : chunks) {
+      Value sum = body(begin, lanes, accumulated);
+      accumulated =
+          lanes ? arith::SelectOp::create(builder, lanes, sum, accumulated)
+                      .getResult()
+                : sum;
+    }
+  };
+  if (!staticSize || *staticSize >= together * numLanes) {
     auto loop = scf::ForOp::create(builder, constant(0), full, step, start);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(builder, body(loop.getInductionVar(), Value(),
-                                       loop.getRegionIterArg(0)));
+    accumulated = loop.getRegionIterArg(0);
+    emitGroup(loop.getInductionVar(), together, Value());
+    scf::YieldOp::create(builder, accumulated);
     accumulated = loop.getResult(0);
   }
-  if (!staticSize || *staticSize % numLanes != 0) {
-    Value mask = vector::CreateMaskOp::create(
-        builder, VectorType::get({numLanes}, builder.getI1Type()), rest);
-    Value tail = body(full, mask, accumulated);
-    accumulated = arith::SelectOp::create(builder, mask, tail, accumulated);
+  if (!staticSize || *staticSize % (together * numLanes) != 0) {
+    Value mask;
+    if (!staticSize || *staticSize % numLanes != 0)
+      mask = vector::CreateMaskOp::create(
+          builder, VectorType::get({numLanes}, builder.getI1Type()), rest);
+    emitGroup(full,
+              staticSize ? llvm::divideCeil(*staticSize % (together * numLanes),
+                                            numLanes)
+                         : 1,
+              mask);
   }
   // The fixed tree: lane i meets lane i + width / 2.
   for (int64_t width = numLanes / 2; width >= 1; width /= 2) {
@@ -396,22 +426,29 @@ bool Emitter::isLazy(Block &block) {
 // Evaluation
 //===----------------------------------------------------------------------===//
 
+Emitter::CacheKey Emitter::getCacheKey(Value value, const ElementIndex &index) {
+  CacheKey key = {value.getAsOpaquePointer(), index.mask.getAsOpaquePointer(),
+                  reinterpret_cast<void *>(size_t(index.isVector))};
+  for (Value part : flatten(index))
+    key.push_back(part.getAsOpaquePointer());
+  return key;
+}
+
 Value Emitter::evaluate(Value value, const ElementIndex &index) {
   if (builder.getBlock() != cacheBlock) {
     cache.clear();
     cacheBlock = builder.getBlock();
   }
-  std::vector<void *> key = {value.getAsOpaquePointer(),
-                             index.mask.getAsOpaquePointer(),
-                             reinterpret_cast<void *>(size_t(index.isVector))};
-  for (Value part : flatten(index))
-    key.push_back(part.getAsOpaquePointer());
+  CacheKey key = getCacheKey(value, index);
   if (auto known = cache.find(key); known != cache.end())
     return known->second;
   Value result = evaluateUncached(value, index);
-  if (builder.getBlock() == cacheBlock)
-    cache[key] = result;
-  return result;
+  // What was evaluated in loops of its own is known after them.
+  if (builder.getBlock() != cacheBlock) {
+    cache.clear();
+    cacheBlock = builder.getBlock();
+  }
+  return cache[key] = result;
 }
 
 Value Emitter::lastTruePosition(Value lengths, Value row) {
@@ -578,21 +615,21 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
     return arith::MulFOp::create(builder, factor,
                                  evaluate(outer.getRhs(), right));
   }
-  if (auto dot = dyn_cast<DotOp>(op)) {
-    int64_t size = getFeatures(dot.getLhs().getType()).back();
-    return reduce(
-        constant(size), size, constantF32(0),
-        [&](Value start, Value mask, Value sum) -> Value {
-          ElementIndex chunk{.axes = index.axes,
-                             .features = {start},
-                             .isVector = true,
-                             .mask = mask};
-          return math::FmaOp::create(builder, evaluate(dot.getLhs(), chunk),
-                                     evaluate(dot.getRhs(), chunk), sum);
-        },
-        [&](Value a, Value b) -> Value {
-          return arith::AddFOp::create(builder, a, b);
-        });
+  if (auto dot = dyn_cast<DotOp>(op))
+    return evaluateDot(dot, index);
+  if (auto choice = dyn_cast<arith::SelectOp>(op);
+      choice && isRepair(choice) && !index.isVector) {
+    Value usual = evaluate(choice.getFalseValue(), index);
+    Value failed =
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, usual, usual);
+    auto branch = scf::IfOp::create(builder, usual.getType(), failed,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, evaluate(choice.getTrueValue(), index));
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, usual);
+    return branch.getResult(0);
   }
   if (auto sigmoid = dyn_cast<SigmoidOp>(op)) {
     // exp(-|x|) never overflows, so small results keep their precision:
@@ -637,10 +674,101 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
                 arith::SelectOp::create(builder, nonZero, divisor, one));
   }
   Operation *clone = builder.clone(*op, mapping);
+  // What LLVM would make of such a flag depends on the processor (R21).
+  if (auto quotient = dyn_cast<arith::DivFOp>(clone))
+    quotient.setFastmath(arith::FastMathFlags::none);
   Type element = getElementTypeOrSelf(result.getType());
   clone->getResult(0).setType(
       index.isVector ? Type(VectorType::get({numLanes}, element)) : element);
   return nonZero ? orZero(nonZero, clone->getResult(0)) : clone->getResult(0);
+}
+
+/// The quotients of a number, of which several may share a division, that
+/// `value` is made of element by element.
+static void collectSharedQuotients(Value value,
+                                   llvm::SetVector<Operation *> &quotients) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isElementwise(op))
+    return;
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  if (quotient &&
+      bitEnumContainsAll(quotient.getFastmath(), arith::FastMathFlags::arcp) &&
+      getUniformConstant(quotient.getLhs()))
+    quotients.insert(op);
+  else
+    for (Value operand : op->getOperands())
+      collectSharedQuotients(operand, quotients);
+}
+
+void Emitter::shareDivision(arith::DivFOp quotient,
+                            ArrayRef<ElementIndex> places) {
+  Value one = splat(constantF32(1));
+  SmallVector<Value> divisors;
+  for (const ElementIndex &place : places) {
+    Value divisor = evaluate(quotient.getRhs(), place);
+    // Lanes beyond the end must not touch those of other chunks.
+    divisors.push_back(
+        place.mask ? arith::SelectOp::create(builder, place.mask, divisor, one)
+                   : divisor);
+  }
+  // c / (a b) times b is c / a.
+  std::function<Value(ArrayRef<Value>)> product = [&](ArrayRef<Value> factors) {
+    if (factors.size() == 1)
+      return factors.front();
+    size_t half = factors.size() / 2;
+    return arith::MulFOp::create(builder, product(factors.take_front(half)),
+                                 product(factors.drop_front(half)))
+        .getResult();
+  };
+  SmallVector<Value> quotients;
+  std::function<void(ArrayRef<Value>, Value)> divide =
+      [&](ArrayRef<Value> factors, Value whole) {
+        if (factors.size() == 1)
+          return quotients.push_back(whole);
+        ArrayRef<Value> left = factors.take_front(factors.size() / 2);
+        ArrayRef<Value> right = factors.drop_front(left.size());
+        divide(left, arith::MulFOp::create(builder, whole, product(right)));
+        divide(right, arith::MulFOp::create(builder, whole, product(left)));
+      };
+  divide(divisors, arith::DivFOp::create(
+                       builder, evaluate(quotient.getLhs(), places.front()),
+                       product(divisors)));
+  for (auto [place, value] : llvm::zip(places, quotients))
+    cache[getCacheKey(quotient.getResult(), place)] = value;
+}
+
+Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
+  // So many quotients share a division; chunk i is in group i / together
+  // whatever the processor (R21).
+  constexpr int64_t together = 4;
+  int64_t size = getFeatures(op.getLhs().getType()).back();
+  llvm::SetVector<Operation *> quotients;
+  for (Value operand : op->getOperands())
+    collectSharedQuotients(operand, quotients);
+  auto placeOf = [&](Value start, Value mask) -> ElementIndex {
+    return {.axes = index.axes,
+            .features = {start},
+            .isVector = true,
+            .mask = mask};
+  };
+  return reduce(
+      constant(size), size, constantF32(0),
+      [&](Value start, Value mask, Value sum) -> Value {
+        ElementIndex chunk = placeOf(start, mask);
+        return math::FmaOp::create(builder, evaluate(op.getLhs(), chunk),
+                                   evaluate(op.getRhs(), chunk), sum);
+      },
+      [&](Value a, Value b) -> Value {
+        return arith::AddFOp::create(builder, a, b);
+      },
+      quotients.empty() ? 1 : together,
+      [&](ArrayRef<Chunk> chunks) {
+        SmallVector<ElementIndex> places;
+        for (auto [start, mask] : chunks)
+          places.push_back(placeOf(start, mask));
+        for (Operation *quotient : quotients)
+          shareDivision(cast<arith::DivFOp>(quotient), places);
+      });
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,6 +18,7 @@
 #include "dialect/Attn.h"
 #include "lowering/cpu/Precision.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -162,13 +163,18 @@ public:
   /// Runs `body` for every element of the features, `numLanes` at a time.
   void forEachChunk(ArrayRef<int64_t> features,
                     const std::function<void(ElementIndex)> &body);
+  /// Where a chunk of `numLanes` begins, and its mask (null: all lanes).
+  using Chunk = std::pair<Value, Value>;
   /// Reduces `size` elements: `body` combines the accumulator with the chunk at
   /// a start, under a mask (null: all lanes). Ends in a fixed tree of
-  /// `combine`.
+  /// `combine`. With a `staticSize`, chunks may come `together`, in order,
+  /// and `before` is called before the first of them.
   Value
   reduce(Value size, std::optional<int64_t> staticSize, Value neutral,
          const std::function<Value(Value start, Value mask, Value acc)> &body,
-         const std::function<Value(Value, Value)> &combine);
+         const std::function<Value(Value, Value)> &combine,
+         int64_t together = 1,
+         const std::function<void(ArrayRef<Chunk>)> &before = {});
 
   void store(Buffer buffer, const ElementIndex &index, Value element);
   Value load(Buffer buffer, const ElementIndex &index);
@@ -176,6 +182,13 @@ public:
 private:
   Value evaluateUncached(Value value, const ElementIndex &index);
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
+  Value evaluateDot(DotOp op, const ElementIndex &index);
+  /// Evaluates a quotient at several places with one division, for what
+  /// follows at these places.
+  void shareDivision(arith::DivFOp quotient, ArrayRef<ElementIndex> places);
+  /// What the cache knows the value of an element by.
+  using CacheKey = std::vector<void *>;
+  static CacheKey getCacheKey(Value value, const ElementIndex &index);
   bool needsBuffer(Value value);
   bool computeNeedsBuffer(Value value);
   void collectRoots(Value value, llvm::SmallPtrSetImpl<Operation *> &roots);
@@ -218,7 +231,7 @@ private:
   /// What isPrepared knows.
   DenseMap<Value, bool> dependsOnParametersAlone;
   /// Values already evaluated in the current innermost loop.
-  std::map<std::vector<void *>, Value> cache;
+  std::map<CacheKey, Value> cache;
   Block *cacheBlock = nullptr;
 };
 

@@ -25,6 +25,7 @@ void attn::buildGraphPipeline(OpPassManager &manager,
   HoistContextsOptions contexts;
   contexts.memoryLength = options.memoryLength;
   manager.addPass(createHoistContexts(contexts));
+  manager.addPass(createSplitExponentials());
   manager.addPass(createHoistMemory());
   manager.addPass(createParallelDecoder());
   manager.addPass(createCachePast());

@@ -15,6 +15,7 @@
 #include "dialect/PairInputs.h"
 #include "lowering/graph/Operations.h"
 #include "lowering/graph/PairInputs.h"
+#include "lowering/graph/PairSides.h"
 #include "lowering/graph/Parameters.h"
 #include "lowering/graph/Passes.h"
 
@@ -34,46 +35,23 @@ static constexpr remark::RemarkOpts remarkOpts =
     remark::RemarkOpts::name("memory").category("attn-hoist-memory");
 
 //===----------------------------------------------------------------------===//
-// Which side of a pair a value depends on
+// Out of the pair region
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// The sides of a pair that a value depends on.
-struct Sides {
-  bool query = false;  ///< the row or the query position
-  bool shared = false; ///< a position of the sentence's memory ([source, key])
-  bool own = false;    ///< a position of the row's own memory ([row, key])
-  bool source = false; ///< the memory as a whole ([source], its length)
-
-  Sides operator|(Sides other) const {
-    return {query || other.query, shared || other.shared, own || other.own,
-            source || other.source};
-  }
-  bool isConstant() const { return !query && !shared && !own && !source; }
-  /// One value per memory position, whoever asks.
-  bool isMemory() const { return !query && shared != own; }
-  /// One value per query, whatever it reads.
-  bool isQuery() const { return !shared && !own && !isConstant(); }
-  bool isPair() const { return !isConstant() && !isMemory() && !isQuery(); }
-};
 
 /// Lifts values of one pair region to values over whole sequences.
 class RegionHoister {
 public:
   RegionHoister(PairOpInterface op, Region &region, OpBuilder &builder)
-      : op(op), block(region.front()), builder(builder) {
-    classify();
-  }
+      : op(op), block(region.front()), builder(builder), sides(op, block) {}
 
   /// Moves what can be moved; returns the new inputs, already in use in the
   /// region.
   void run(PairInputList &inputs, SmallVectorImpl<BlockArgument> &added);
 
 private:
-  void classify();
   bool isWorthMoving(Value value);
-  bool canLift(Value value);
   Value lift(Value value, unsigned numAxes);
   Value liftPosition(BlockArgument argument, unsigned numAxes);
   Value broadcastTo(Value value, unsigned numAxes, Location location);
@@ -93,7 +71,7 @@ private:
   PairOpInterface op;
   Block &block;
   OpBuilder &builder;
-  DenseMap<Value, Sides> sides;
+  PairSides sides;
   DenseMap<Value, Value> lifted;
   /// What the arguments stand for that were added for moved values.
   DenseMap<Value, Value> hoisted;
@@ -110,41 +88,6 @@ static bool isCostly(Operation *op) {
              RmsNormOp, SigmoidOp, SinusoidOp, RotaryOp, MaxoutOp>(op);
 }
 
-void RegionHoister::classify() {
-  for (auto [index, input] : llvm::enumerate(op.getInputs())) {
-    Sides value;
-    bool key = op.indexes(index, PairOpInterface::Key);
-    bool source = op.indexes(index, PairOpInterface::Source);
-    bool row = op.indexes(index, PairOpInterface::Row);
-    if (key)
-      (source ? value.shared : value.own) = true;
-    else if (source)
-      value.source = true;
-    else if (row)
-      value.query = true;
-    sides[block.getArgument(index)] = value;
-  }
-  sides[getPositionArgument(block, QueryPosition)] = {.query = true};
-  sides[getPositionArgument(block, QueryLength)] = {.query = true};
-  // A position of the memory by itself says nothing about whose memory it is;
-  // it follows the kind of memory that the operation reads.
-  bool shared = false;
-  for (unsigned i = 0; i < op.getInputs().size(); ++i)
-    shared |= op.indexes(i, PairOpInterface::Source) &&
-              op.indexes(i, PairOpInterface::Key);
-  Sides key;
-  (shared ? key.shared : key.own) = true;
-  sides[getPositionArgument(block, KeyPosition)] = key;
-  sides[getPositionArgument(block, MemoryLength)] = {.source = true};
-  for (Operation &inner : block) {
-    Sides value;
-    for (Value operand : inner.getOperands())
-      value = value | sides.lookup(operand);
-    for (Value result : inner.getResults())
-      sides[result] = value;
-  }
-}
-
 bool RegionHoister::isWorthMoving(Value value) {
   Operation *definition = value.getDefiningOp();
   if (!definition)
@@ -152,32 +95,6 @@ bool RegionHoister::isWorthMoving(Value value) {
   return isCostly(definition) ||
          llvm::any_of(definition->getOperands(),
                       [&](Value operand) { return isWorthMoving(operand); });
-}
-
-/// Whether `value` can be computed for all positions at once: what the
-/// operations that make it take must be liftable too.
-bool RegionHoister::canLift(Value value) {
-  if (isa<BlockArgument>(value))
-    return true;
-  Operation *definition = value.getDefiningOp();
-  // A weight or a table has no axes.
-  auto isConstant = [&](Value operand) { return sides[operand].isConstant(); };
-  if (auto linear = dyn_cast<LinearOp>(definition))
-    if (!isConstant(linear.getWeight()) ||
-        (linear.getBias() && !isConstant(linear.getBias())))
-      return false;
-  // An index outside of its table matters only where the position is readable
-  // (R2, R20); before the read nobody knows which are.
-  if (isa<LookupOp>(definition))
-    return false;
-  if (auto norm = dyn_cast<LayerNormOp>(definition))
-    if (!isConstant(norm.getWeight()) || !isConstant(norm.getBias()))
-      return false;
-  if (auto norm = dyn_cast<RmsNormOp>(definition))
-    if (!isConstant(norm.getWeight()))
-      return false;
-  return llvm::all_of(definition->getOperands(),
-                      [&](Value operand) { return canLift(operand); });
 }
 
 Value RegionHoister::findLike(unsigned numAxes, Sides value) {
@@ -328,13 +245,15 @@ void RegionHoister::run(PairInputList &inputs,
                of.isMemory() != value.isMemory() ||
                of.isQuery() != value.isQuery();
       });
-      if (leaves && canLift(result))
+      if (leaves && sides.canLift(result))
         frontier.push_back(result);
     }
 
+  llvm::SmallPtrSet<Operation *, 8> repairs = getRepairs(block);
   for (Operation &inner : block)
     for (Value result : inner.getResults())
-      if (sides[result].isPair() && isCostly(&inner))
+      if (sides[result].isPair() && isCostly(&inner) &&
+          !repairs.contains(&inner))
         remark::missed(inner.getLoc(), remarkOpts)
             << "'" + inner.getName().stripDialect().str() +
                    "' stays in the read: it needs both the query and the "
@@ -357,7 +276,7 @@ void RegionHoister::run(PairInputList &inputs,
     BlockArgument argument =
         block.insertArgument(block.getNumArguments() - NumPositionArguments,
                              value.getType(), value.getLoc());
-    sides[argument] = target;
+    sides.set(argument, target);
     hoisted[argument] = moved;
     remark::passed(value.getLoc(), remarkOpts)
         << describeComputation(moved) +
@@ -542,7 +461,8 @@ void StepHoister::run() {
     remark::passed(value.getLoc(), remarkOpts)
         << describeComputation(value) +
                " leaves the step for the encoder: once per sentence";
-    encoded.getMemoryMutable().append(moveToEncoder(value));
+    Value movedValue = moveToEncoder(value);
+    encoded.getMemoryMutable().append(movedValue);
     SmallVector<int64_t> axes(decoder.getMemoryAxes());
     axes.push_back(axis);
     SmallVector<Attribute> names(decoder.getMemories().getValue());
@@ -553,6 +473,8 @@ void StepHoister::run() {
     encoded.setAxes(axes);
     BlockArgument argument = decoder.getBody().insertArgument(
         place, value.getType(), value.getLoc());
+    // What else moves may be made of it.
+    moved.map(argument, movedValue);
     value.replaceAllUsesWith(argument);
   }
   eraseDead(decoder.getBody().front());

@@ -22,6 +22,28 @@ bool attn::isCostlyFunction(Operation *op) {
               math::FloorOp, math::CeilOp>(op);
 }
 
+bool attn::isRepair(arith::SelectOp choice) {
+  auto failed = choice.getCondition().getDefiningOp<arith::CmpFOp>();
+  return failed && failed.getPredicate() == arith::CmpFPredicate::UNO &&
+         failed.getLhs() == failed.getRhs() &&
+         failed.getLhs() == choice.getFalseValue();
+}
+
+llvm::SmallPtrSet<Operation *, 8> attn::getRepairs(Block &block) {
+  llvm::SmallPtrSet<Operation *, 8> repairs;
+  for (Operation &op : llvm::reverse(block)) {
+    bool serves = !op.use_empty();
+    for (OpOperand &use : op.getUses()) {
+      auto choice = dyn_cast<arith::SelectOp>(use.getOwner());
+      serves &= repairs.contains(use.getOwner()) ||
+                (choice && isRepair(choice) && use.getOperandNumber() == 1);
+    }
+    if (serves)
+      repairs.insert(&op);
+  }
+  return repairs;
+}
+
 void attn::eraseDead(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -63,9 +85,12 @@ std::string attn::describeComputation(Value value) {
       return "the product with '" + getSpecName(weight) + "'";
   llvm::SetVector<Value> seen;
   seen.insert(value);
-  std::string parameters, operation;
+  std::string parameters, operation, function;
   for (size_t i = 0; i < seen.size(); ++i)
     if (Operation *op = seen[i].getDefiningOp()) {
+      if (function.empty() && operation != "the product" &&
+          isCostlyFunction(op))
+        function = op->getName().stripDialect().str();
       if (isa<GetParameterOp>(op))
         parameters +=
             (parameters.empty() ? "'" : ", '") + getSpecName(seen[i]) + "'";
@@ -78,5 +103,8 @@ std::string attn::describeComputation(Value value) {
       else if (op->getNumRegions() == 0)
         seen.insert_range(op->getOperands());
     }
+  if (!function.empty())
+    operation = operation == "the product" ? function + " of the product"
+                                           : function;
   return operation + (parameters.empty() ? "" : " with " + parameters);
 }

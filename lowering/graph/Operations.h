@@ -10,6 +10,7 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <string>
@@ -18,6 +19,12 @@ namespace mlir::attn {
 
 /// Whether `op` is a function of `math` that takes many instructions.
 bool isCostlyFunction(Operation *op);
+
+/// Whether a value is only put in place where a computation has failed:
+/// `x is a number ? x : y`. Then y is hardly ever computed.
+bool isRepair(arith::SelectOp choice);
+/// The operations of a block that only serve such values y.
+llvm::SmallPtrSet<Operation *, 8> getRepairs(Block &block);
 
 /// Erases the operations of a block whose results nobody uses.
 void eraseDead(Block &block);

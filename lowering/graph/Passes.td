@@ -78,6 +78,49 @@ def HoistContexts : Pass<"attn-hoist-contexts"> {
   let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 
+def SplitExponentials : Pass<"attn-split-exponentials"> {
+  let summary = "splits functions of query plus memory into exponentials of each";
+  let description = [{
+    What meets a query and a memory position in an additive score is a function of
+    their sum, and costs as much for every pair and feature:
+
+    ```mlir
+    %0 = arith.addf %q, %k : tensor<512xf32>
+    %1 = math.tanh %0 : tensor<512xf32>
+    %2 = attn.dot %v, %1 : tensor<512xf32> -> f32
+    ```
+
+    But an exponential of a sum is a product of exponentials, each of which one side
+    determines, and `tanh(x) = 1 - 2 / (1 + exp(2 x))`. So a multiply-add and
+    a quotient are left for a pair:
+
+    ```mlir
+    // once for every query; with %k, once for every position of the memory
+    %a = exp(2 %q), or NaN where |2 %q| > 86
+    // for every pair
+    %0 = math.fma %a, %b, %one : tensor<512xf32>
+    %1 = the smaller of %0 and 2^30
+    %2 = arith.divf %minus_two, %1 fastmath<arcp> : tensor<512xf32>
+    %3 = arith.addf %2, %one : tensor<512xf32>
+    %4 = attn.dot %v, %3 : tensor<512xf32> -> f32
+    %5 = %4 is a number ? %4 : the dot product with tanh(%q + %k)
+    ```
+
+    `attn-hoist-memory` moves what one side determines. Where an exponential
+    would leave f32, and for NaN and infinities, it is NaN, the score becomes NaN,
+    and is computed as it was written. That depends on the row and the position
+    alone (R13). `arcp` says that the divisor is in [1, 2^30]: few enough divisors
+    multiplied with each other stay finite, so that they may share a division.
+
+    Split are `tanh`, `attn.sigmoid` and `exp` of sums and differences, in what a
+    dot product without heads sums; and only where the memory's exponential is used
+    by several queries: those of a sequence, the rows of a sentence, or the
+    steps that follow. A value changes by a few 1e-7 of its largest magnitude.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
 def HoistMemory : Pass<"attn-hoist-memory"> {
   let summary = "computes once per memory what depends on the memory alone";
   let description = [{

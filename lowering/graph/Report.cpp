@@ -105,8 +105,10 @@ static Cost getOwnCost(Operation *op) {
 /// What the operations of a block cost together for one element.
 static Cost getBlockCost(Block &block) {
   Cost cost;
+  llvm::SmallPtrSet<Operation *, 8> repairs = getRepairs(block);
   for (Operation &op : block)
-    cost += getOwnCost(&op);
+    if (!repairs.contains(&op))
+      cost += getOwnCost(&op);
   return cost;
 }
 

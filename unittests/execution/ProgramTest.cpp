@@ -128,15 +128,16 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   program.run("prepare", none,
               {packedU.data(), U.data(), packedW.data(), W.data(),
                packedP.data(), P.data()});
-  // encode: x, its lengths, the memories h and U @ h, the lengths.
+  // encode: x, its lengths, the memories h, U @ h and its exponentials, the
+  // lengths.
   std::vector<float> x = toFloats(memory), h(x.size()),
-                     uh(numSentences * numKeys * 5);
+                     uh(numSentences * numKeys * 5), eh(uh.size());
   std::vector<int32_t> n = toIntegers(lengths), encodedLengths(numSentences);
   // No past, so neither positions nor slots of one.
   int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, numKeys};
   program.run("encode", encodeExtents,
-              {x.data(), n.data(), h.data(), uh.data(), encodedLengths.data(),
-               packedU.data()});
+              {x.data(), n.data(), h.data(), uh.data(), eh.data(),
+               encodedLengths.data(), packedU.data()});
   EXPECT_EQ(encodedLengths, n);
   StepResult result;
   result.logits.resize(numRows * 3);
@@ -148,9 +149,10 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, numKeys};
   program.run("step", stepExtents,
               {tokens.data(), positions.data(), rows.data(), h.data(),
-               uh.data(), encodedLengths.data(), s.data(), result.logits.data(),
-               result.states.data(), result.weights.data(), packedW.data(),
-               a.data(), packedP.data(), b.data()});
+               uh.data(), eh.data(), encodedLengths.data(), s.data(),
+               result.logits.data(), result.states.data(),
+               result.weights.data(), packedW.data(), a.data(), packedP.data(),
+               b.data()});
   return result;
 }
 

@@ -151,6 +151,135 @@ TEST(Read, WorkedExample) {
     }
 }
 
+/// Scores `v . function(q + k)` of rows of `features`, each reading one of the
+/// memories (see attn-split-exponentials).
+std::vector<double> scoreSums(const std::string &function, int64_t features,
+                              ArrayRef<double> queries, ArrayRef<double> keys,
+                              ArrayRef<double> vector, ArrayRef<int32_t> rows) {
+  std::string size = std::to_string(features),
+              type = "tensor<" + size + "xf32>";
+  std::string row = "tensor<?x" + size + "xf32>";
+  std::string memory = "tensor<?x?x" + size + "xf32>";
+  std::string text =
+      "func.func @f(%q: " + row + ", %k: " + memory + ", %v: " + type +
+      ", %n: tensor<?xi32>, %r: tensor<?xi32>) -> tensor<?x?xf32> {\n"
+      "%e = attn.score ins(%q[row] : " +
+      row + ", %k[source, key] : " + memory + ", %v[] : " + type +
+      ") lengths(%n) rows(%r) {\n"
+      "^bb0(%a: " +
+      type + ", %b: " + type + ", %c: " + type +
+      ", %i: i32, %j: i32, %o: i32, %m: i32):\n"
+      "%0 = arith.addf %a, %b : " +
+      type +
+      "\n"
+      "%1 = " +
+      function + " %0 : " + type +
+      "\n"
+      "%2 = attn.dot %c, %1 : " +
+      type +
+      " -> f32\n"
+      "attn.yield %2 : f32\n} -> tensor<?x?xf32>\n"
+      "return %e : tensor<?x?xf32>\n}";
+  int64_t numSources = *llvm::max_element(rows) + 1;
+  int64_t positions = keys.size() / features / numSources;
+  SmallVector<Tensor> results = Module(text).evaluate(
+      {Tensor::floats({int64_t(rows.size()), features}, queries),
+       Tensor::floats({numSources, positions, features}, keys),
+       Tensor::floats({features}, vector),
+       Tensor::integers({numSources},
+                        std::vector<int32_t>(numSources, positions)),
+       Tensor::integers({int64_t(rows.size())}, rows)});
+  return results[0].data;
+}
+
+TEST(Read, ScoresOfSums) {
+  std::mt19937 generator(7);
+  auto test = [&](const char *name, double (*function)(double),
+                  int64_t features) {
+    constexpr int64_t positions = 3;
+    Tensor queries = makeRandom({2, features}, generator);
+    Tensor keys = makeRandom({positions, features}, generator);
+    Tensor vector = makeRandom({features}, generator);
+    // Saturated, as much as a trained model would be.
+    for (double &x : queries.data)
+      x *= 3;
+    for (double &x : vector.data)
+      x /= std::sqrt(double(features));
+    queries.data[features / 2] = 12;
+    keys.data[features - 1] = -12;
+    std::vector<double> actual =
+        scoreSums(name, features, queries.data, keys.data, vector.data, {0, 0});
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t j = 0; j < positions; ++j) {
+        double sum = 0, largest = 1;
+        for (int64_t f = 0; f < features; ++f) {
+          double term =
+              vector.data[f] * function(queries.data[row * features + f] +
+                                        keys.data[j * features + f]);
+          sum += term;
+          largest = std::max(largest, std::abs(term));
+        }
+        EXPECT_NEAR(actual[row * positions + j], sum, 1e-5 * largest) << name;
+      }
+  };
+  // Less than a chunk, chunks that share a division, and ends of them.
+  for (int64_t features : {5, 128, 99})
+    test("math.tanh", [](double x) { return std::tanh(x); }, features);
+  test("attn.sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 40);
+  test("math.exp", [](double x) { return std::exp(x); }, 17);
+}
+
+TEST(Read, ScoresOfSumsThatAreLarge) {
+  // Where an exponential of one side leaves f32, beside features of no matter.
+  constexpr int64_t features = 18;
+  const std::vector<double> queries = {
+      0, 1, 20, 42.9, 43.1, 50, 99, 1e30, -44, infinity, -infinity, quietNaN};
+  const std::vector<double> keys = {0.25, -19.5, -42.5,    43.5,      -49.5,
+                                    44,   -1e30, infinity, -infinity, quietNaN};
+  auto extend = [&](ArrayRef<double> numbers, double rest) {
+    std::vector<double> all(numbers.size() * features, rest);
+    for (auto [index, number] : llvm::enumerate(numbers))
+      all[index * features + 17] = number;
+    return all;
+  };
+  std::vector<double> actual =
+      scoreSums("math.tanh", features, extend(queries, 0.125),
+                extend(keys, -0.125), std::vector<double>(features, 0.5),
+                std::vector<int32_t>(queries.size(), 0));
+  std::vector<double> expected;
+  for (double query : queries)
+    for (double key : keys)
+      expected.push_back(0.5 * std::tanh(float(query) + float(key)));
+  expectNear(Tensor::floats({int64_t(actual.size())}, actual), expected);
+}
+
+TEST(Read, R13LargeNeighbours) {
+  // Neither rows nor sentences nor positions with numbers of which exponentials
+  // do not fit touch the others.
+  constexpr int64_t features = 70, positions = 2;
+  std::mt19937 generator(11);
+  Tensor queries = makeRandom({3, features}, generator);
+  Tensor keys = makeRandom({2, positions, features}, generator);
+  Tensor vector = makeRandom({features}, generator);
+  queries.data[2 * features + 7] = 1e30;
+  keys.data[features + 3] = quietNaN; // sentence 0, position 1
+  keys.data[2 * features + 5] = -60;  // sentence 1, position 0
+  std::vector<double> together = scoreSums("math.tanh", features, queries.data,
+                                           keys.data, vector.data, {0, 1, 1});
+  EXPECT_TRUE(std::isnan(together[1]));
+  for (int64_t row : {0, 1, 2}) {
+    std::vector<double> alone =
+        scoreSums("math.tanh", features,
+                  ArrayRef(queries.data).slice(row * features, features),
+                  ArrayRef(keys.data).slice((row > 0) * positions * features,
+                                            positions * features),
+                  vector.data, {0});
+    expectSame(Tensor::floats({positions}, alone),
+               Tensor::floats({positions}, ArrayRef(together).slice(
+                                               row * positions, positions)));
+  }
+}
+
 TEST(Read, R2NothingMaskedHasAnEffect) {
   Result clean = readScores(additive(), {0, 1, 5}, {10, 20, 30}, 2);
   Result dirty =
