@@ -79,14 +79,15 @@ private:
     body(loop.getInductionVar());
   }
   /// 16 outputs: their block of weights, their first output, the column of the
-  /// results where that goes, and which of them there are.
+  /// results where that goes, which of them there are, and whether all.
   struct Outputs {
-    Value block, first, column, mask;
+    Value block, first, column, mask, areAll;
   };
   Outputs locate(Value number);
   Value startFor(const Outputs &outputs);
   Value multiply(Value row, Value block, Value start);
   Value finish(Value row, const Outputs &outputs);
+  void store(Value row, const Outputs &outputs, Value value);
 
   LinearOp linear;
   ProductOptions options;
@@ -106,9 +107,11 @@ ProductWriter::Outputs ProductWriter::locate(Value number) {
   outputs.block = arith::AddIOp::create(b, firstBlock, number);
   outputs.first = arith::MulIOp::create(b, outputs.block, width);
   outputs.column = arith::MulIOp::create(b, number, width);
+  Value left = arith::SubIOp::create(b, numResults, outputs.column);
   outputs.mask = vector::CreateMaskOp::create(
-      b, VectorType::get({numLanes}, b.getI1Type()),
-      ValueRange{arith::SubIOp::create(b, numResults, outputs.column)});
+      b, VectorType::get({numLanes}, b.getI1Type()), ValueRange{left});
+  outputs.areAll =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, left, width);
   return outputs;
 }
 
@@ -156,12 +159,21 @@ Value ProductWriter::finish(Value row, const Outputs &outputs) {
                        outputs.mask);
 }
 
+/// Without a mask where all outputs are there: with one, a store may take as
+/// long as many (AVX2).
+void ProductWriter::store(Value row, const Outputs &outputs, Value value) {
+  auto choice = scf::IfOp::create(b, TypeRange{}, outputs.areAll,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  vector::StoreOp::create(b, value, results, ValueRange{row, outputs.column});
+  b.setInsertionPointToStart(choice.elseBlock());
+  vector::MaskedStoreOp::create(b, results, ValueRange{row, outputs.column},
+                                outputs.mask, value);
+}
+
 void ProductWriter::run() {
   Value numRows = dim(rows, 0);
-  auto store = [&](Value row, const Outputs &outputs, Value value) {
-    vector::MaskedStoreOp::create(b, results, ValueRange{row, outputs.column},
-                                  outputs.mask, value);
-  };
   Value numBlocks =
       arith::CeilDivUIOp::create(b, numResults, emitter.constant(numLanes));
   forEach("outputs", numBlocks, [&](Value number) {

@@ -75,7 +75,7 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   int64_t none[5] = {};
   void *prepareBuffers[] = {packed.data(), weights.data()};
   prepare(none, prepareBuffers, nullptr);
-  for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97}) {
+  for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97, 145}) {
     std::vector<float> states = random(rows * numInputs),
                        next(rows * numInputs), logits(rows * numOutputs);
     std::vector<int32_t> unused(rows);

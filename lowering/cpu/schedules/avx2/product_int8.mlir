@@ -22,7 +22,7 @@ module attributes {transform.with_named_sequence} {
     // More rows share a block. So many at a time that what they read stays in
     // the second cache.
     %rowsOfMany = transform.attn.loops "rows" of %many : (!transform.any_op) -> !transform.any_op
-    %parts = transform.attn.block %rowsOfMany by 48 : (!transform.any_op) -> !transform.any_op
+    %parts = transform.attn.block %rowsOfMany by 144 : (!transform.any_op) -> !transform.any_op
     %rowsOfPart = transform.attn.loops "rows" of %parts : (!transform.any_op) -> !transform.any_op
     %two_, %three_, %four = transform.attn.tile %rowsOfPart by [2, 3, 4]
         : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
