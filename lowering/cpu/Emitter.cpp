@@ -327,12 +327,27 @@ static bool isRedirect(Operation *op) {
              arith::ConstantOp>(op);
 }
 
+/// Whether `value`, of the region of a read's score, is used for the score of
+/// one head at a time only.
+static bool isUsedPerHead(Value value) {
+  if (!value.hasOneUse())
+    return false;
+  Operation *user = *value.user_begin();
+  if (isa<arith::ArithDialect, math::MathDialect>(user->getDialect()))
+    return isUsedPerHead(user->getResult(0));
+  auto read = dyn_cast<ReadOp>(user->getParentOp());
+  return read && isa<YieldOp>(user) &&
+         user->getParentRegion() == &read.getScore();
+}
+
 bool Emitter::isLazy(Operation *op) {
   if (isRedirect(op) || isa<SigmoidOp, OuterOp, StridedLengthOp>(op))
     return true;
-  // Without features, a dot product is one reduction where its value is used.
+  // A dot product whose elements are used one at a time is one reduction where
+  // each is used.
   if (auto dot = dyn_cast<DotOp>(op))
-    return getFeatures(dot.getResult().getType()).empty();
+    return getFeatures(dot.getResult().getType()).empty() ||
+           isUsedPerHead(dot.getResult());
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
@@ -745,11 +760,13 @@ Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
   llvm::SetVector<Operation *> quotients;
   for (Value operand : op->getOperands())
     collectSharedQuotients(operand, quotients);
-  auto placeOf = [&](Value start, Value mask) -> ElementIndex {
-    return {.axes = index.axes,
-            .features = {start},
-            .isVector = true,
-            .mask = mask};
+  auto placeOf = [&](Value start, Value mask) {
+    ElementIndex place{.axes = index.axes,
+                       .features = index.features,
+                       .isVector = true,
+                       .mask = mask};
+    place.features.push_back(start);
+    return place;
   };
   return reduce(
       constant(size), size, constantF32(0),

@@ -27,13 +27,17 @@ Value attn::isReadable(Emitter &emitter, Value scores) {
                                scores, masked);
 }
 
+bool attn::isOnline(Normalizer normalizer) {
+  return normalizer == Normalizer::Softmax;
+}
+
 namespace {
 
 /// Emits one normaliser.
 class RowEmitter {
 public:
-  RowEmitter(Emitter &emitter, const ScoreRow &row)
-      : emitter(emitter), b(emitter.getBuilder()), row(row) {}
+  RowEmitter(Emitter &emitter, const ScoreRow &row, const RunningRow &running)
+      : emitter(emitter), b(emitter.getBuilder()), row(row), running(running) {}
 
   Value emit(Normalizer normalizer);
 
@@ -43,8 +47,8 @@ private:
   void emitSparsemax();
 
   ElementIndex at(Value position, bool isVector, Value mask = {}) {
-    return {.axes = {},
-            .features = {row.head, position},
+    return {.axes = row.place,
+            .features = {position},
             .isVector = isVector,
             .mask = mask};
   }
@@ -75,11 +79,16 @@ private:
   Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
     return arith::CmpFOp::create(b, predicate, x, y);
   }
+  /// The number that one of two pieces of code makes.
+  Value choose(Value condition, const std::function<Value()> &whole,
+               const std::function<Value()> &otherwise);
   Value zeros() { return emitter.splat(emitter.constantF32(0)); }
 
   Emitter &emitter;
   ImplicitLocOpBuilder &b;
   const ScoreRow &row;
+  const RunningRow &running;
+  Value maximum; ///< The largest score.
   Value highest; ///< The largest score, the sink included.
   Value spoiled; ///< Whether NaN or +inf is among them (R5).
 };
@@ -117,7 +126,31 @@ void RowEmitter::writeWeights(const std::function<Value(Value, Value)> &body) {
                 select(isReadable(emitter, scores), weights, zeros()));
 }
 
+Value RowEmitter::choose(Value condition, const std::function<Value()> &whole,
+                         const std::function<Value()> &otherwise) {
+  auto branch = scf::IfOp::create(b, TypeRange{b.getF32Type()}, condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, ValueRange{whole()});
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, ValueRange{otherwise()});
+  return branch.getResult(0);
+}
+
 void RowEmitter::emitSoftmax() {
+  Value zero = emitter.constantF32(0), one = emitter.constantF32(1);
+  ElementIndex place{.axes = row.place, .features = {}};
+  // What was summed below the largest score of the blocks before.
+  Value scale = choose(
+      running.isFirst, [&] { return zero; },
+      [&] {
+        Value before = emitter.load(running.maxima, place);
+        Value same = compare(arith::CmpFPredicate::OEQ, before, highest);
+        Value e =
+            math::ExpOp::create(b, arith::SubFOp::create(b, before, highest));
+        return select(same, one, e);
+      });
   Value shift = emitter.splat(highest);
   Value total = sum([&](ElementIndex place, Value scores) {
     Value e = math::ExpOp::create(b, arith::SubFOp::create(b, scores, shift));
@@ -125,14 +158,32 @@ void RowEmitter::emitSoftmax() {
     emitter.store(row.weights, place, e);
     return e;
   });
-  if (row.sink)
-    total = arith::AddFOp::create(
-        b, total,
-        math::ExpOp::create(b, arith::SubFOp::create(b, row.sink, highest)));
-  Value divisor = emitter.splat(total);
-  writeWeights([&](Value, Value e) -> Value {
-    return arith::DivFOp::create(b, e, divisor);
-  });
+  total =
+      math::FmaOp::create(b, emitter.load(running.totals, place), scale, total);
+  Value divisor = choose(
+      running.isLast,
+      [&]() -> Value {
+        Value all = total;
+        if (row.sink)
+          all = arith::AddFOp::create(
+              b, all,
+              math::ExpOp::create(b,
+                                  arith::SubFOp::create(b, row.sink, highest)));
+        Value divisor = emitter.splat(all);
+        writeWeights([&](Value, Value e) -> Value {
+          return arith::DivFOp::create(b, e, divisor);
+        });
+        emitter.store(running.totals, place, all);
+        return all;
+      },
+      [&] {
+        emitter.store(running.totals, place, total);
+        return one;
+      });
+  emitter.store(running.maxima, place, highest);
+  emitter.store(running.scales, place,
+                select(isReadable(emitter, maximum),
+                       arith::DivFOp::create(b, scale, divisor), zero));
 }
 
 void RowEmitter::emitHardmax() {
@@ -226,13 +277,23 @@ Value RowEmitter::emit(Normalizer normalizer) {
   auto larger = [&](Value x, Value y) -> Value {
     return arith::MaximumFOp::create(b, x, y);
   };
-  Value maximum = reduce(
+  maximum = reduce(
       -infinity,
       [&](ElementIndex, Value scores, Value acc) {
         return larger(acc, scores);
       },
       larger);
-  highest = row.sink ? larger(maximum, row.sink) : maximum;
+  if (isOnline(normalizer))
+    maximum = larger(
+        emitter.load(running.maxima, {.axes = row.place, .features = {}}),
+        maximum);
+  highest = maximum;
+  if (row.sink) {
+    highest = larger(maximum, row.sink);
+    // It counts once, at the end.
+    if (isOnline(normalizer))
+      highest = select(running.isLast, highest, maximum);
+  }
   spoiled = arith::OrIOp::create(
       b, compare(arith::CmpFPredicate::UNO, highest, highest),
       compare(arith::CmpFPredicate::OEQ, highest,
@@ -252,6 +313,6 @@ Value RowEmitter::emit(Normalizer normalizer) {
 }
 
 Value attn::emitNormalizer(Emitter &emitter, Normalizer normalizer,
-                           const ScoreRow &row) {
-  return RowEmitter(emitter, row).emit(normalizer);
+                           const ScoreRow &row, const RunningRow &running) {
+  return RowEmitter(emitter, row, running).emit(normalizer);
 }

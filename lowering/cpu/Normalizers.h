@@ -12,26 +12,41 @@
 
 namespace mlir::attn {
 
-/// One row of scores that becomes one of weights: that of a query and head.
+/// A block of the scores of a query and head, that becomes one of weights.
 struct ScoreRow {
-  Buffer scores;  ///< f32 [heads, positions]: -inf where masked.
-  Buffer weights; ///< The same, to be written.
-  Value head;
+  Buffer scores;            ///< f32 [..., positions]: -inf where masked.
+  Buffer weights;           ///< The same, to be written.
+  SmallVector<Value> place; ///< The indices before that of the position.
   /// The positions from `begin` on, a multiple of `numLanes`, to `end`.
   Value begin, end;
   /// The score of one position more, before the others, or null.
   Value sink;
 };
 
+/// What is known of the blocks before, where a row is normalised block by block
+/// (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018):
+/// f32 [...], at the place of the row.
+struct RunningRow {
+  Buffer maxima; ///< The largest score so far; -inf before the first block.
+  Buffer totals; ///< The sum of exponentials below it; 0 before the first.
+  /// Written: what the sums over earlier blocks are multiplied by.
+  Buffer scales;
+  Value isFirst, isLast; ///< Whether the block is the first, the last.
+};
+
+/// Whether a row can be normalised block by block. Others need all of it.
+bool isOnline(Normalizer normalizer);
+
 /// Whether scores (a number, or one in each lane) are of positions that can be
 /// read: not -inf, NaN included.
 Value isReadable(Emitter &emitter, Value scores);
 
-/// Emits what writes the weights of a row; answers the largest score, -inf
-/// where nothing is readable. Reductions run over lanes of positions in one
-/// fixed order (R21).
+/// Emits what writes the weights of a block; answers the largest score so far,
+/// -inf where nothing is readable. `running` is used where `isOnline`: weights
+/// are those of the whole row in the last block, and not divided by the total
+/// before. Reductions run over lanes of positions in one fixed order (R21).
 Value emitNormalizer(Emitter &emitter, Normalizer normalizer,
-                     const ScoreRow &row);
+                     const ScoreRow &row, const RunningRow &running);
 
 } // namespace mlir::attn
 

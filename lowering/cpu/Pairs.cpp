@@ -62,37 +62,113 @@ void PairEmitter::allocateResults() {
   }
 }
 
-LogicalResult PairEmitter::forEachQuery(
-    Value like, const std::function<LogicalResult(ArrayRef<Value>)> &body) {
-  SmallVector<Value> sizes(
-      emitter.getAxisSizes(like).take_front(pairs.hasQueryAxis() ? 2 : 1));
+/// How many rows from `firstRow` on have its source, at most `most`.
+Value PairEmitter::countRowsOfSource(Value numRows, int64_t most) {
+  Value id = perRow(pairs.getRows(), firstRow);
+  Value left = arith::SubIOp::create(b, numRows, firstRow);
+  Value one = emitter.constant(1);
+  auto loop = scf::ForOp::create(
+      b, one, arith::MinUIOp::create(b, left, emitter.constant(most)), one,
+      one);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = loop.getInductionVar(), count = loop.getRegionIterArg(0);
+  Value other =
+      perRow(pairs.getRows(), arith::AddIOp::create(b, firstRow, number));
+  Value follows = arith::AndIOp::create(
+      b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, count),
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, other, id));
+  scf::YieldOp::create(
+      b, ValueRange{arith::SelectOp::create(
+             b, follows, arith::AddIOp::create(b, count, one), count)});
+  return loop.getResult(0);
+}
+
+LogicalResult
+PairEmitter::forEachGroup(Value like, int64_t most,
+                          const std::function<LogicalResult(Value)> &body) {
+  ArrayRef<Value> sizes = emitter.getAxisSizes(like);
+  Value numRows = sizes[0];
+  Value numQueries = pairs.hasQueryAxis() ? sizes[1] : Value();
   LogicalResult emitted = success();
-  emitter.forEach(sizes, [&](ArrayRef<Value> place) {
-    row = place[0];
-    query = place.size() > 1 ? place[1] : Value();
+  // Calls `each` with the first of every group; it answers how many they are.
+  auto forEachFirst = [&](Value size, const std::function<Value(Value)> &each) {
+    if (most == 1) {
+      emitter.forEach(size, [&](Value first) { each(first); });
+      return;
+    }
+    Type index = b.getIndexType();
+    auto loop = scf::WhileOp::create(b, TypeRange{index},
+                                     ValueRange{emitter.constant(0)});
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.createBlock(&loop.getBefore(), {}, index, b.getLoc());
+    Value first = before->getArgument(0);
+    Value more =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, size);
+    scf::ConditionOp::create(b, more, ValueRange{first});
+    Block *after = b.createBlock(&loop.getAfter(), {}, index, b.getLoc());
+    first = after->getArgument(0);
+    Value count = each(first);
+    scf::YieldOp::create(b, ValueRange{arith::AddIOp::create(b, first, count)});
+  };
+  auto enterRow = [&](Value first) {
+    row = firstRow = first;
     source = pairs.getRows() ? toIndex(perRow(pairs.getRows(), row)) : row;
     memoryLength = perRow(pairs.getLengths(), source);
     length = toIndex(memoryLength);
-    Value one = arith::ConstantIntOp::create(b, 1, 32);
-    if (query) {
-      queryPosition = toI32(query);
-      queryLength = perRow(pairs.getQueryLengths(), row);
-      // A padding query reads nothing.
-      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                           queryPosition, queryLength);
-      length = arith::SelectOp::create(b, within, length, emitter.constant(0));
-    } else if (pairs.getQueryPositions()) {
-      // The step at position t belongs to a text of t + 1 words so far.
-      queryPosition = perRow(pairs.getQueryPositions(), row);
-      queryLength = arith::AddIOp::create(b, queryPosition, one);
-    } else {
-      queryPosition = arith::ConstantIntOp::create(b, 0, 32);
-      queryLength = one;
-    }
-    if (failed(body(place)))
+  };
+  auto run = [&](Value count) {
+    if (failed(body(count)))
       emitted = failure();
+    return count;
+  };
+  Value one = emitter.constant(1);
+  if (!numQueries) {
+    forEachFirst(numRows, [&](Value first) {
+      enterRow(first);
+      return run(most == 1 ? one : countRowsOfSource(numRows, most));
+    });
+    return emitted;
+  }
+  emitter.forEach(numRows, [&](Value first) {
+    enterRow(first);
+    Value ownLength = length;
+    queryLength = perRow(pairs.getQueryLengths(), row);
+    Value ownQueries = toIndex(queryLength);
+    forEachFirst(numQueries, [&](Value first) {
+      firstQuery = first;
+      // Padding queries read nothing, and are in no group with others.
+      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first,
+                                           ownQueries);
+      length =
+          arith::SelectOp::create(b, within, ownLength, emitter.constant(0));
+      Value end = arith::SelectOp::create(b, within, ownQueries, numQueries);
+      Value left = arith::SubIOp::create(b, end, first);
+      return run(most == 1 ? one
+                           : Value(arith::MinUIOp::create(
+                                 b, left, emitter.constant(most))));
+    });
   });
   return emitted;
+}
+
+SmallVector<Value> PairEmitter::enterQuery(Value number) {
+  if (pairs.hasQueryAxis()) {
+    query = arith::AddIOp::create(b, firstQuery, number);
+    queryPosition = toI32(query);
+    return {row, query};
+  }
+  row = arith::AddIOp::create(b, firstRow, number);
+  Value one = arith::ConstantIntOp::create(b, 1, 32);
+  if (pairs.getQueryPositions()) {
+    // The step at position t belongs to a text of t + 1 words so far.
+    queryPosition = perRow(pairs.getQueryPositions(), row);
+    queryLength = arith::AddIOp::create(b, queryPosition, one);
+  } else {
+    queryPosition = arith::ConstantIntOp::create(b, 0, 32);
+    queryLength = one;
+  }
+  return {row};
 }
 
 namespace mlir::attn {
@@ -106,8 +182,9 @@ public:
   LogicalResult emit() {
     allocateResults();
     Value result = op.getResult();
-    return forEachQuery(result, [&](ArrayRef<Value> place) {
+    return forEachGroup(result, 1, [&](Value) {
       LogicalResult emitted = success();
+      SmallVector<Value> place = enterQuery(emitter.constant(0));
       emitter.forEach(length, [&](Value key) {
         if (failed(enterRegion(op.getBody(), key))) {
           emitted = failure();

@@ -23,10 +23,16 @@ protected:
 
   /// Gives the results of the operation their buffers, and finds `keySize`.
   void allocateResults();
-  /// Runs `body` for every row, and every query of it, of the axes of `like`.
-  LogicalResult
-  forEachQuery(Value like,
-               const std::function<LogicalResult(ArrayRef<Value>)> &body);
+  /// Whether queries that follow each other may read one memory: those of one
+  /// row, or those of rows with the same source.
+  bool mayShareMemory() { return pairs.hasQueryAxis() || pairs.getRows(); }
+  /// Runs `body` for groups of at most `most` queries, of the axes of `like`,
+  /// that follow each other and read one memory; it gets their number. Sets
+  /// `source`, `memoryLength` and `length`.
+  LogicalResult forEachGroup(Value like, int64_t most,
+                             const std::function<LogicalResult(Value)> &body);
+  /// Makes query `number` of a group the current one; answers its indices.
+  SmallVector<Value> enterQuery(Value number);
   /// Connects the arguments of a region with the inputs at the current query
   /// and at `key`, and emits what of the region needs a buffer. `key` may be
   /// null where a region is the same for all.
@@ -51,8 +57,13 @@ protected:
 
   Value keySize;            ///< The longest memory.
   Value row, source, query; ///< Where the current query stands.
-  Value length;             ///< Of its memory; 0 for a padding query.
+  Value length;             ///< Of its memory; 0 for padding queries.
   Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
+
+private:
+  Value countRowsOfSource(Value numRows, int64_t most);
+
+  Value firstRow, firstQuery; ///< Of the group.
 };
 
 } // namespace mlir::attn

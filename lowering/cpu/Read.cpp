@@ -5,15 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For every row and query: the scores of the memory positions within the
-// interval and below the length (-inf where masked), the weights of each head
-// from its scores, then the sum over the readable positions. Besides the
-// results there is one row of scores and one of weights; what a region computes
-// for a pair stays in registers or in a buffer for one pair. Nothing is read
-// from a position that is masked (R2).
+// Queries that follow each other and read one memory go through it together, as
+// a group. They take blocks of positions: the scores of a block (-inf where
+// masked, or outside of a query's interval), the weights of each head from its
+// scores, then the sums over the readable positions. What is stored is one
+// block of scores and one of weights for each query of a group and each head;
+// what a region computes for a pair stays in registers or in a buffer for one
+// pair. Nothing that stands in a masked position has an effect (R2).
+//
+// Where blocks begin depends on positions alone, and a query's block is its
+// last where its own positions end: its bits are the same in every group (R13).
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/cpu/LoopTransforms.h"
 #include "lowering/cpu/Normalizers.h"
 #include "lowering/cpu/Pairs.h"
 
@@ -30,6 +35,11 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// So many queries are a group at most.
+static constexpr int64_t groupSize = 8;
+/// So many positions are a block, where a normaliser takes blocks.
+static constexpr int64_t blockSize = 128;
+
 namespace mlir::attn {
 
 /// Emits one read.
@@ -40,42 +50,105 @@ public:
   LogicalResult emit();
 
 private:
-  LogicalResult emitQuery(ArrayRef<Value> query);
+  LogicalResult emitGroup();
+  LogicalResult emitBlock();
   LogicalResult emitScores();
   LogicalResult emitWeights();
   LogicalResult emitFactors();
-  void emitWeightsResult(ArrayRef<Value> query);
-  LogicalResult emitContexts(ArrayRef<Value> query);
-  LogicalResult emitContextsByKey(ArrayRef<Value> query);
-  LogicalResult emitContextsByFeature(ArrayRef<Value> query);
-  LogicalResult emitContextChunks(ArrayRef<Value> query, Value head,
-                                  unsigned number,
-                                  ArrayRef<ElementIndex> chunks);
+  LogicalResult emitContexts();
+  LogicalResult emitContextsByKey();
+  LogicalResult emitContextsByFeature(bool hidden);
+  LogicalResult emitContextChunks(Value head, unsigned number,
+                                  ArrayRef<ElementIndex> chunks, bool hidden);
+  void emitWeightsResult();
+  LogicalResult finishWeightsResult();
 
-  /// Finds `begin`, `end` and `first` for the current query.
-  LogicalResult findInterval();
+  /// Finds `begin` and `end` of the group, and of its queries.
+  LogicalResult findIntervals();
+  /// The positions that the current query may read.
+  std::pair<Value, Value> getInterval();
+  /// Where the last block of the current query begins.
+  Value getLastBlock();
+  /// The multiple of `size` that is not above `position`.
+  Value roundDown(Value position, Value size) {
+    return arith::MulIOp::create(b, arith::DivUIOp::create(b, position, size),
+                                 size);
+  }
   Value isReadable(Value scores) { return attn::isReadable(emitter, scores); }
   Value minusInfinity() {
     return emitter.constantF32(-std::numeric_limits<double>::infinity());
   }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  }
+  /// Runs `body` where `condition` holds.
+  void when(Value condition, const std::function<void()> &body) {
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+  /// Where something of the current query and a head stands, and where its
+  /// score of a position.
+  ElementIndex at(Value head) const {
+    return {.axes = {}, .features = {member, head}};
+  }
+  ElementIndex at(Value head, Value key) {
+    return {.axes = {},
+            .features = {member, head, arith::SubIOp::create(b, key, block)}};
+  }
+  /// The number, or lanes, that a sum over the positions of a block begins
+  /// with.
+  Value startOf(Value result, Value head, const ElementIndex &place);
   /// The indices of head number `head`.
   SmallVector<Value> delinearize(Value head);
   void forEachHead(const std::function<void(Value)> &body) {
     emitter.forEach(emitter.constant(numHeads), body);
   }
-  /// Runs `body` for the positions that the query may read.
+  /// Runs `body` for the positions of the block that the group may read.
   void forEachKey(const std::function<void(Value)> &body) {
-    emitter.forEach(begin, end, body);
+    emitter.forEach(keyBegin, blockEnd, body);
   }
+  /// Runs `body` for the queries of the group.
+  void forEachMember(const std::function<void()> &body,
+                     StringRef loopName = {}) {
+    auto loop = scf::ForOp::create(b, emitter.constant(0), groupCount,
+                                   emitter.constant(1));
+    if (!loopName.empty())
+      nameLoop(loop, loopName);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    member = loop.getInductionVar();
+    place = enterQuery(member);
+    body();
+  }
+  bool hasInterval() { return !op.getInterval().empty(); }
+  /// Whether all that the regions compute stays in registers, so that pairs may
+  /// be computed side by side.
+  bool isArrangeable(Region &region) { return emitter.isLazy(region.front()); }
 
   ReadOp op;
 
   SmallVector<int64_t> heads; ///< The features of a score.
   int64_t numHeads = 1;
-  Buffer scores, weights; ///< [heads, memory positions], of the current query.
-  /// The positions that the current query may read, and where the chunk of
-  /// lanes begins that the first of them lies in.
-  Value begin, end, first;
+  bool online = false;           ///< Whether memories are read in blocks.
+  int64_t maxCount = 1;          ///< Of the queries of a group.
+  Buffer scores, weights;        ///< [queries, heads, positions of a block].
+  Buffer maxima, totals, scales; ///< [queries, heads], see RunningRow.
+  Buffer begins, ends; ///< i32 [queries]: the positions they may read.
+  Buffer hides; ///< Whether a query cannot read some position of the block.
+
+  Value groupCount; ///< How many queries the group has.
+  /// The positions that the queries of the group may read.
+  Value begin, end;
+  /// Where blocks begin: the first, this one, and how many positions they have.
+  Value firstBlock, block, positions;
+  /// The positions of this block: those that may be read, and where the chunk
+  /// of lanes begins that the first of them lies in.
+  Value keyBegin, blockEnd, first;
+  Value isFirst;            ///< Whether this is the first block.
+  Value member;             ///< The number of the current query in its group.
+  SmallVector<Value> place; ///< Its indices.
 };
 
 } // namespace mlir::attn
@@ -93,58 +166,97 @@ SmallVector<Value> ReadEmitter::delinearize(Value head) {
   return indices;
 }
 
-LogicalResult ReadEmitter::findInterval() {
-  begin = first = emitter.constant(0);
+LogicalResult ReadEmitter::findIntervals() {
+  begin = emitter.constant(0);
   end = length;
-  if (op.getInterval().empty())
+  if (!hasInterval())
     return success();
-  if (failed(enterRegion(op.getInterval(), Value())))
-    return failure();
-  auto clamp = [&](unsigned number, Value least) -> Value {
-    Value position =
-        toIndex(emitter.evaluate(getYielded(op.getInterval(), number), {}));
-    position = arith::MaxSIOp::create(b, position, least);
-    return arith::MinSIOp::create(b, position, length);
-  };
-  begin = clamp(0, begin);
-  end = clamp(1, begin);
-  // Lanes belong to positions, wherever an interval begins: what is summed in
-  // them has the same order with and without one.
-  Value lanes = emitter.constant(numLanes);
-  first =
-      arith::MulIOp::create(b, arith::DivUIOp::create(b, begin, lanes), lanes);
+  LogicalResult emitted = success();
+  // An interval begins behind the memory at most.
+  auto loop =
+      scf::ForOp::create(b, emitter.constant(0), groupCount,
+                         emitter.constant(1), ValueRange{length, begin});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    member = loop.getInductionVar();
+    place = enterQuery(member);
+    emitted = enterRegion(op.getInterval(), Value());
+    if (failed(emitted))
+      return failure();
+    auto clamp = [&](unsigned number, Value least) -> Value {
+      Value position =
+          toIndex(emitter.evaluate(getYielded(op.getInterval(), number), {}));
+      position = arith::MaxSIOp::create(b, position, least);
+      return arith::MinSIOp::create(b, position, length);
+    };
+    Value from = clamp(0, emitter.constant(0)), to = clamp(1, from);
+    ElementIndex own{.axes = {}, .features = {member}};
+    emitter.store(begins, own, toI32(from));
+    emitter.store(ends, own, toI32(to));
+    scf::YieldOp::create(
+        b, ValueRange{arith::MinUIOp::create(b, loop.getRegionIterArg(0), from),
+                      arith::MaxUIOp::create(b, loop.getRegionIterArg(1), to)});
+  }
+  begin = loop.getResult(0);
+  end = loop.getResult(1);
   return success();
+}
+
+std::pair<Value, Value> ReadEmitter::getInterval() {
+  if (!hasInterval())
+    return {begin, end};
+  ElementIndex own{.axes = {}, .features = {member}};
+  return {toIndex(emitter.load(begins, own)), toIndex(emitter.load(ends, own))};
+}
+
+Value ReadEmitter::getLastBlock() {
+  Value last =
+      arith::SubIOp::create(b, getInterval().second, emitter.constant(1));
+  last = arith::MaxSIOp::create(b, last, emitter.constant(0));
+  return arith::MaxUIOp::create(b, roundDown(last, positions), firstBlock);
 }
 
 LogicalResult ReadEmitter::emitScores() {
   LogicalResult emitted = success();
-  if (!op.getInterval().empty())
-    forEachHead([&](Value head) {
-      emitter.forEach(first, begin, [&](Value key) {
-        emitter.store(scores, {.axes = {}, .features = {head, key}},
-                      minusInfinity());
+  auto hide = [&](Value head, Value key) {
+    emitter.store(scores, at(head, key), minusInfinity());
+  };
+  if (hasInterval())
+    forEachMember([&] {
+      forEachHead([&](Value head) {
+        emitter.forEach(first, keyBegin, [&](Value key) { hide(head, key); });
       });
     });
-  forEachKey([&](Value key) {
-    auto writeScores = [&] {
-      if (failed(enterRegion(op.getScore(), key))) {
-        emitted = failure();
-        return;
-      }
-      Value score = getYielded(op.getScore());
-      forEachHead([&](Value head) {
-        Value element = emitter.evaluate(
-            score, {.axes = {}, .features = delinearize(head)});
-        emitter.store(scores, {.axes = {}, .features = {head, key}}, element);
-      });
-    };
-    auto writeMasked = [&](Value head) {
-      emitter.store(scores, {.axes = {}, .features = {head, key}},
-                    minusInfinity());
-    };
-    if (op.getMask().empty())
-      return writeScores();
-
+  // Functions have arithmetic enough of their own, and long code.
+  bool arrangeable = op.getMask().empty() && isArrangeable(op.getScore()) &&
+                     llvm::none_of(op.getScore().getOps(), [](Operation &each) {
+                       return isa<math::MathDialect>(each.getDialect()) ||
+                              isa<SigmoidOp>(each);
+                     });
+  auto writeScores = [&](Value key) {
+    if (failed(enterRegion(op.getScore(), key))) {
+      emitted = failure();
+      return;
+    }
+    Value score = getYielded(op.getScore());
+    // Queries of a group may have different intervals.
+    Value within;
+    if (hasInterval() && maxCount > 1) {
+      auto [from, to] = getInterval();
+      within = arith::AndIOp::create(
+          b, compare(arith::CmpIPredicate::uge, key, from),
+          compare(arith::CmpIPredicate::ult, key, to));
+    }
+    forEachHead([&](Value head) {
+      Value element =
+          emitter.evaluate(score, {.axes = {}, .features = delinearize(head)});
+      if (within)
+        element = arith::SelectOp::create(b, within, element, minusInfinity());
+      emitter.store(scores, at(head, key), element);
+    });
+  };
+  auto writeUnlessMasked = [&](Value key) {
     if (failed(enterRegion(op.getMask(), key))) {
       emitted = failure();
       return;
@@ -156,151 +268,254 @@ LogicalResult ReadEmitter::emitScores() {
       auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      writeScores();
+      writeScores(key);
       b.setInsertionPointToStart(branch.elseBlock());
-      forEachHead(writeMasked);
+      forEachHead([&](Value head) { hide(head, key); });
       return;
     }
-    writeScores();
+    writeScores(key);
     forEachHead([&](Value head) {
       Value readable =
           emitter.evaluate(mask, {.axes = {}, .features = delinearize(head)});
       Value hidden = arith::XOrIOp::create(
           b, readable, arith::ConstantIntOp::create(b, 1, 1));
-      auto branch = scf::IfOp::create(b, hidden, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      writeMasked(head);
+      when(hidden, [&] { hide(head, key); });
     });
-  });
+  };
+  auto keys = scf::ForOp::create(b, keyBegin, blockEnd, emitter.constant(1));
+  if (arrangeable)
+    nameLoop(keys, "keys");
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(keys.getBody());
+  Value key = keys.getInductionVar();
+  forEachMember(
+      [&] {
+        if (op.getMask().empty())
+          writeScores(key);
+        else
+          writeUnlessMasked(key);
+      },
+      arrangeable ? "rows" : "");
   return emitted;
 }
 
 LogicalResult ReadEmitter::emitWeights() {
-  Value sink;
-  if (!op.getSink().empty()) {
-    if (failed(enterRegion(op.getSink(), Value())))
-      return failure();
-    sink = getYielded(op.getSink());
-  }
-  forEachHead([&](Value head) {
-    SmallVector<Value> indices = delinearize(head);
-    ScoreRow scoreRow{scores, weights, head, first, end, Value()};
-    if (sink)
-      scoreRow.sink = emitter.evaluate(sink, {.axes = {}, .features = indices});
-    Value maximum = emitNormalizer(emitter, op.getNormalizer(), scoreRow);
-    if (op.getValid())
-      emitter.store(emitter.lookupBuffer(op.getValid()),
-                    {.axes = query ? SmallVector<Value>{row, query}
-                                   : SmallVector<Value>{row},
-                     .features = indices},
-                    isReadable(maximum));
-  });
-  return success();
-}
-
-LogicalResult ReadEmitter::emitFactors() {
   LogicalResult emitted = success();
-  forEachKey([&](Value key) {
-    if (failed(enterRegion(op.getFactor(), key))) {
-      emitted = failure();
-      return;
+  ElementIndex flag{.axes = {}, .features = {emitter.constant(0)}};
+  emitter.store(hides, flag, arith::ConstantIntOp::create(b, 0, 1));
+  auto local = [&](Value key) -> Value {
+    return arith::SubIOp::create(b, key, block);
+  };
+  forEachMember([&] {
+    Value sink;
+    if (!op.getSink().empty()) {
+      emitted = enterRegion(op.getSink(), Value());
+      if (failed(emitted))
+        return;
+      sink = getYielded(op.getSink());
     }
-    Value factor = getYielded(op.getFactor());
+    Value isLast = compare(arith::CmpIPredicate::eq, block, getLastBlock());
     forEachHead([&](Value head) {
-      ElementIndex place{.axes = {}, .features = {head, key}};
-      Value readable = isReadable(emitter.load(scores, place));
-      auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value element =
-          emitter.evaluate(factor, {.axes = {}, .features = delinearize(head)});
-      emitter.store(
-          weights, place,
-          arith::MulFOp::create(b, emitter.load(weights, place), element));
+      SmallVector<Value> indices = delinearize(head);
+      ScoreRow row{scores,       weights,         {member, head},
+                   local(first), local(blockEnd), Value()};
+      if (sink)
+        row.sink = emitter.evaluate(sink, {.axes = {}, .features = indices});
+      Value maximum = emitNormalizer(emitter, op.getNormalizer(), row,
+                                     {maxima, totals, scales, isFirst, isLast});
+      if (op.getValid())
+        when(isLast, [&] {
+          emitter.store(emitter.lookupBuffer(op.getValid()),
+                        {.axes = place, .features = indices},
+                        isReadable(maximum));
+        });
+      // NaN is as good as readable: it spoils the row in any case (R5).
+      Value lowest = emitter.reduce(
+          arith::SubIOp::create(b, blockEnd, keyBegin), std::nullopt,
+          emitter.constantF32(0),
+          [&](Value offset, Value mask, Value acc) -> Value {
+            ElementIndex chunk =
+                at(head, arith::AddIOp::create(b, keyBegin, offset));
+            chunk.isVector = true;
+            chunk.mask = mask;
+            return arith::MinimumFOp::create(b, acc,
+                                             emitter.load(scores, chunk));
+          },
+          [&](Value x, Value y) -> Value {
+            return arith::MinimumFOp::create(b, x, y);
+          });
+      Value reads = isReadable(lowest);
+      Value hidden = arith::XOrIOp::create(
+          b, reads, arith::ConstantIntOp::create(b, 1, 1));
+      emitter.store(hides, flag,
+                    arith::OrIOp::create(b, hidden, emitter.load(hides, flag)));
     });
   });
   return emitted;
 }
 
-void ReadEmitter::emitWeightsResult(ArrayRef<Value> place) {
-  Buffer result = emitter.lookupBuffer(op.getWeights());
-  emitter.forEach(keySize, [&](Value key) {
-    Value within =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, end);
-    if (!op.getInterval().empty())
-      within = arith::AndIOp::create(
-          b, within,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::uge, key, begin));
-    forEachHead([&](Value head) {
-      auto weight =
-          scf::IfOp::create(b, TypeRange{b.getF32Type()}, within, true);
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(weight.thenBlock());
-        scf::YieldOp::create(
-            b, ValueRange{emitter.load(weights,
-                                       {.axes = {}, .features = {head, key}})});
-        b.setInsertionPointToStart(weight.elseBlock());
-        scf::YieldOp::create(b, ValueRange{emitter.constantF32(0)});
+LogicalResult ReadEmitter::emitFactors() {
+  LogicalResult emitted = success();
+  forEachMember([&] {
+    forEachKey([&](Value key) {
+      if (failed(enterRegion(op.getFactor(), key))) {
+        emitted = failure();
+        return;
       }
-      ElementIndex index;
-      index.axes.assign(place.begin(), place.end());
-      index.axes.push_back(key);
-      index.features = delinearize(head);
-      emitter.store(result, index, weight.getResult(0));
+      Value factor = getYielded(op.getFactor());
+      forEachHead([&](Value head) {
+        ElementIndex score = at(head, key);
+        when(isReadable(emitter.load(scores, score)), [&] {
+          Value element = emitter.evaluate(
+              factor, {.axes = {}, .features = delinearize(head)});
+          emitter.store(
+              weights, score,
+              arith::MulFOp::create(b, emitter.load(weights, score), element));
+        });
+      });
+    });
+  });
+  return emitted;
+}
+
+/// Writes the weights of a block; before the last, whose total is not known
+/// yet, the scores instead.
+void ReadEmitter::emitWeightsResult() {
+  Buffer result = emitter.lookupBuffer(op.getWeights());
+  forEachMember([&] {
+    Value isKnown = compare(arith::CmpIPredicate::uge, block, getLastBlock());
+    forEachKey([&](Value key) {
+      forEachHead([&](Value head) {
+        Value weight = arith::SelectOp::create(
+            b, isKnown, emitter.load(weights, at(head, key)),
+            emitter.load(scores, at(head, key)));
+        ElementIndex index{.axes = place, .features = delinearize(head)};
+        index.axes.push_back(key);
+        emitter.store(result, index, weight);
+      });
     });
   });
 }
 
-/// Sums some chunks of context `number`, in registers while the loop goes over
-/// the positions.
-LogicalResult ReadEmitter::emitContextChunks(ArrayRef<Value> place, Value head,
-                                             unsigned number,
-                                             ArrayRef<ElementIndex> chunks) {
+/// Weights of the blocks before the last, from the scores that stand there, and
+/// of what no block has.
+LogicalResult ReadEmitter::finishWeightsResult() {
+  LogicalResult emitted = success();
+  Buffer result = emitter.lookupBuffer(op.getWeights());
+  forEachMember([&] {
+    auto forEachWeight =
+        [&](Value from, Value to, const std::function<void(Value)> &enterKey,
+            const std::function<Value(Value, Value, const ElementIndex &)>
+                &body) {
+          emitter.forEach(from, to, [&](Value key) {
+            enterKey(key);
+            forEachHead([&](Value head) {
+              ElementIndex index{.axes = place, .features = delinearize(head)};
+              index.axes.push_back(key);
+              emitter.store(result, index, body(head, key, index));
+            });
+          });
+        };
+    auto none = [&](Value, Value, const ElementIndex &) {
+      return emitter.constantF32(0);
+    };
+    forEachWeight(emitter.constant(0), begin, [](Value) {}, none);
+    forEachWeight(end, keySize, [](Value) {}, none);
+    if (!online)
+      return;
+    forEachWeight(
+        begin, getLastBlock(),
+        [&](Value key) {
+          if (!op.getFactor().empty() &&
+              failed(enterRegion(op.getFactor(), key)))
+            emitted = failure();
+        },
+        [&](Value head, Value, const ElementIndex &index) -> Value {
+          Value score = emitter.load(result, index);
+          auto weight =
+              scf::IfOp::create(b, TypeRange{b.getF32Type()}, isReadable(score),
+                                /*withElseRegion=*/true);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(weight.thenBlock());
+          Value e = math::ExpOp::create(
+              b,
+              arith::SubFOp::create(b, score, emitter.load(maxima, at(head))));
+          e = arith::DivFOp::create(b, e, emitter.load(totals, at(head)));
+          if (!op.getFactor().empty())
+            e = arith::MulFOp::create(
+                b, e,
+                emitter.evaluate(getYielded(op.getFactor()),
+                                 {.axes = {}, .features = delinearize(head)}));
+          scf::YieldOp::create(b, ValueRange{e});
+          b.setInsertionPointToStart(weight.elseBlock());
+          scf::YieldOp::create(b, ValueRange{emitter.constantF32(0)});
+          return weight.getResult(0);
+        });
+  });
+  return emitted;
+}
+
+Value ReadEmitter::startOf(Value result, Value head,
+                           const ElementIndex &place) {
+  Value zero = emitter.constantF32(0);
+  if (place.isVector)
+    zero = emitter.splat(zero);
+  if (!online)
+    return zero;
+  auto branch = scf::IfOp::create(b, TypeRange{zero.getType()}, isFirst,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, ValueRange{zero});
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value scale = emitter.load(scales, at(head));
+  if (place.isVector)
+    scale = emitter.splat(scale);
+  Value sum = emitter.load(emitter.lookupBuffer(result), place);
+  scf::YieldOp::create(b, ValueRange{arith::MulFOp::create(b, sum, scale)});
+  return branch.getResult(0);
+}
+
+/// Adds the block to some chunks of context `number` of the current query, in
+/// registers while the loop goes over the positions.
+LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
+                                             ArrayRef<ElementIndex> chunks,
+                                             bool hidden) {
   LogicalResult emitted = success();
   Value context = op.getContexts()[number];
+  SmallVector<ElementIndex> places(chunks);
   SmallVector<Value> sums;
-  for (const ElementIndex &chunk : chunks) {
-    Value zero = emitter.constantF32(0);
-    sums.push_back(chunk.isVector ? emitter.splat(zero) : zero);
+  for (ElementIndex &chunk : places) {
+    chunk.axes = place;
+    sums.push_back(startOf(context, head, chunk));
   }
-  SmallVector<Value> zeros = sums;
-  auto loop = scf::ForOp::create(b, begin, end, emitter.constant(1), sums);
+  auto loop =
+      scf::ForOp::create(b, keyBegin, blockEnd, emitter.constant(1), sums);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value key = loop.getInductionVar();
-    ElementIndex weightPlace{.axes = {}, .features = {head, key}};
-    Value readable = isReadable(emitter.load(scores, weightPlace));
-    auto addTerms = [&](bool select) {
+    auto addTerms = [&] {
       emitted = enterRegion(op.getSummand(), key);
       if (failed(emitted))
         return;
-      Value weight = emitter.load(weights, weightPlace);
+      Value weight = emitter.load(weights, at(head, key));
       Value summand = getYielded(op.getSummand(), number);
       for (auto [index, chunk] : llvm::enumerate(chunks)) {
         Value x = emitter.evaluate(summand, chunk);
-        Value w = weight, condition = readable;
-        if (chunk.isVector) {
-          w = emitter.splat(weight);
-          condition = emitter.splat(readable);
-        }
-        if (select)
-          x = arith::SelectOp::create(b, condition, x, zeros[index]);
+        Value w = chunk.isVector ? emitter.splat(weight) : weight;
         sums[index] =
             math::FmaOp::create(b, w, x, loop.getRegionIterArg(index));
       }
     };
-    if (op.getMask().empty()) {
-      // Only a score of -inf can hide a position: rare, so that nothing is
-      // gained by a branch.
-      addTerms(/*select=*/true);
+    if (!hidden) {
+      addTerms();
     } else {
+      Value readable = isReadable(emitter.load(scores, at(head, key)));
       auto branch = scf::IfOp::create(b, TypeRange(loop.getResultTypes()),
                                       readable, true);
       b.setInsertionPointToStart(branch.thenBlock());
-      addTerms(/*select=*/false);
+      addTerms();
       scf::YieldOp::create(b, sums);
       b.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(b, loop.getRegionIterArgs());
@@ -309,17 +524,16 @@ LogicalResult ReadEmitter::emitContextChunks(ArrayRef<Value> place, Value head,
     }
     scf::YieldOp::create(b, sums);
   }
-  for (auto [index, chunk] : llvm::enumerate(chunks)) {
-    ElementIndex at = chunk;
-    at.axes.assign(place.begin(), place.end());
-    emitter.store(emitter.lookupBuffer(context), at, loop.getResult(index));
-  }
+  for (auto [index, chunk] : llvm::enumerate(places))
+    emitter.store(emitter.lookupBuffer(context), chunk, loop.getResult(index));
   return emitted;
 }
 
-LogicalResult ReadEmitter::emitContextsByFeature(ArrayRef<Value> place) {
-  // So many chunks have their sums in registers at once.
-  constexpr int64_t together = 4;
+/// `hidden`: some query cannot read some position of the block.
+LogicalResult ReadEmitter::emitContextsByFeature(bool hidden) {
+  // Where positions are branched around, so many chunks share a branch;
+  // schedules arrange the rest.
+  const int64_t together = hidden ? 4 : 1;
   LogicalResult emitted = success();
   forEachHead([&](Value head) {
     SmallVector<Value> headIndices = delinearize(head);
@@ -327,11 +541,17 @@ LogicalResult ReadEmitter::emitContextsByFeature(ArrayRef<Value> place) {
       ArrayRef<int64_t> rest =
           getFeatures(context.getType()).drop_front(heads.size());
       auto emitChunks = [&, number = number](ArrayRef<ElementIndex> chunks) {
-        if (failed(emitContextChunks(place, head, number, chunks)))
-          emitted = failure();
+        forEachMember(
+            [&] {
+              if (failed(emitContextChunks(head, number, chunks, hidden)))
+                emitted = failure();
+            },
+            hidden ? "" : "rows");
       };
       if (rest.empty()) {
-        emitChunks({{.axes = {}, .features = headIndices}});
+        SmallVector<ElementIndex> whole(
+            1, ElementIndex{.axes = {}, .features = headIndices});
+        emitChunks(whole);
         continue;
       }
       SmallVector<Value> outer;
@@ -352,6 +572,8 @@ LogicalResult ReadEmitter::emitContextsByFeature(ArrayRef<Value> place) {
         auto loop =
             scf::ForOp::create(b, emitter.constant(0), emitter.constant(full),
                                emitter.constant(step));
+        if (!hidden)
+          nameLoop(loop, "features");
         {
           OpBuilder::InsertionGuard guard(b);
           b.setInsertionPointToStart(loop.getBody());
@@ -380,65 +602,121 @@ LogicalResult ReadEmitter::emitContextsByFeature(ArrayRef<Value> place) {
   return emitted;
 }
 
-LogicalResult ReadEmitter::emitContexts(ArrayRef<Value> place) {
+LogicalResult ReadEmitter::emitContexts() {
   // What the region keeps in a buffer for a pair should be made once.
-  return emitter.isLazy(op.getSummand().front()) ? emitContextsByFeature(place)
-                                                 : emitContextsByKey(place);
+  if (!isArrangeable(op.getSummand()))
+    return emitContextsByKey();
+  // Where all can read all, nothing branches.
+  Value hidden =
+      emitter.load(hides, {.axes = {}, .features = {emitter.constant(0)}});
+  auto branch = scf::IfOp::create(b, hidden, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (failed(emitContextsByFeature(/*hidden=*/true)))
+    return failure();
+  b.setInsertionPointToStart(branch.elseBlock());
+  return emitContextsByFeature(/*hidden=*/false);
 }
 
-LogicalResult ReadEmitter::emitContextsByKey(ArrayRef<Value> place) {
+LogicalResult ReadEmitter::emitContextsByKey() {
   LogicalResult emitted = success();
-  auto at = [&](ElementIndex index) {
-    index.axes.assign(place.begin(), place.end());
+  auto ofHead = [](ElementIndex index, ArrayRef<Value> headIndices) {
+    index.features.insert(index.features.begin(), headIndices.begin(),
+                          headIndices.end());
     return index;
   };
-  for (Value context : op.getContexts())
-    emitter.forEachChunk(
-        getFeatures(context.getType()), [&](ElementIndex index) {
-          Value zero = emitter.constantF32(0);
-          emitter.store(emitter.lookupBuffer(context), at(index),
-                        index.isVector ? emitter.splat(zero) : zero);
-        });
-  forEachKey([&](Value key) {
-    if (failed(enterRegion(op.getSummand(), key))) {
-      emitted = failure();
-      return;
-    }
+  /// Runs `body` for all chunks of a head's contexts.
+  auto forEachSum =
+      [&](Value head,
+          const std::function<void(unsigned, const ElementIndex &)> &body) {
+        SmallVector<Value> headIndices = delinearize(head);
+        for (auto [number, context] : llvm::enumerate(op.getContexts()))
+          emitter.forEachChunk(
+              getFeatures(context.getType()).drop_front(heads.size()),
+              [&, number = number](ElementIndex index) {
+                body(number, ofHead(index, headIndices));
+              });
+      };
+  auto ofQuery = [&](ElementIndex index) {
+    index.axes = place;
+    return index;
+  };
+  forEachMember([&] {
     forEachHead([&](Value head) {
-      ElementIndex weightPlace{.axes = {}, .features = {head, key}};
-      Value readable = isReadable(emitter.load(scores, weightPlace));
-      auto branch = scf::IfOp::create(b, readable, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value weight = emitter.load(weights, weightPlace);
-      SmallVector<Value> headIndices = delinearize(head);
-      for (auto [number, context] : llvm::enumerate(op.getContexts())) {
-        Value summand = getYielded(op.getSummand(), number);
-        Buffer result = emitter.lookupBuffer(context);
-        ArrayRef<int64_t> rest =
-            getFeatures(context.getType()).drop_front(heads.size());
-        emitter.forEachChunk(rest, [&](ElementIndex index) {
-          index.features.insert(index.features.begin(), headIndices.begin(),
-                                headIndices.end());
-          Value x = emitter.evaluate(summand, index);
-          Value sum = emitter.load(result, at(index));
-          Value w = index.isVector ? emitter.splat(weight) : weight;
-          emitter.store(result, at(index), math::FmaOp::create(b, w, x, sum));
-        });
+      forEachSum(head, [&](unsigned number, const ElementIndex &index) {
+        Value context = op.getContexts()[number];
+        emitter.store(emitter.lookupBuffer(context), ofQuery(index),
+                      startOf(context, head, ofQuery(index)));
+      });
+    });
+    forEachKey([&](Value key) {
+      if (failed(enterRegion(op.getSummand(), key))) {
+        emitted = failure();
+        return;
       }
+      forEachHead([&](Value head) {
+        Value readable = isReadable(emitter.load(scores, at(head, key)));
+        when(readable, [&] {
+          Value weight = emitter.load(weights, at(head, key));
+          forEachSum(head, [&](unsigned number, const ElementIndex &index) {
+            Value x =
+                emitter.evaluate(getYielded(op.getSummand(), number), index);
+            Buffer result = emitter.lookupBuffer(op.getContexts()[number]);
+            Value sum = emitter.load(result, ofQuery(index));
+            Value w = index.isVector ? emitter.splat(weight) : weight;
+            emitter.store(result, ofQuery(index),
+                          math::FmaOp::create(b, w, x, sum));
+          });
+        });
+      });
     });
   });
   return emitted;
 }
 
-LogicalResult ReadEmitter::emitQuery(ArrayRef<Value> place) {
-  if (failed(findInterval()) || failed(emitScores()) || failed(emitWeights()))
-    return failure();
-  if (!op.getFactor().empty() && failed(emitFactors()))
+LogicalResult ReadEmitter::emitBlock() {
+  isFirst = compare(arith::CmpIPredicate::eq, block, firstBlock);
+  blockEnd = arith::MinUIOp::create(b, end,
+                                    arith::AddIOp::create(b, block, positions));
+  keyBegin = arith::MaxUIOp::create(b, begin, block);
+  // Lanes belong to positions, wherever an interval begins: what is summed in
+  // them has the same order with and without one.
+  first = roundDown(keyBegin, emitter.constant(numLanes));
+  if (failed(emitScores()) || failed(emitWeights()) ||
+      (!op.getFactor().empty() && failed(emitFactors())))
     return failure();
   if (op.getWeights())
-    emitWeightsResult(place);
-  return emitContexts(place);
+    emitWeightsResult();
+  return emitContexts();
+}
+
+LogicalResult ReadEmitter::emitGroup() {
+  if (failed(findIntervals()))
+    return failure();
+  if (online)
+    forEachMember([&] {
+      forEachHead([&](Value head) {
+        emitter.store(maxima, at(head), minusInfinity());
+        emitter.store(totals, at(head), emitter.constantF32(0));
+      });
+    });
+  firstBlock = roundDown(begin, positions);
+  // There is one block at least, which may have no positions.
+  Value one = emitter.constant(1);
+  Value blocksEnd =
+      arith::MaxUIOp::create(b, end, arith::AddIOp::create(b, firstBlock, one));
+  LogicalResult emitted = success();
+  auto blocks = scf::ForOp::create(b, firstBlock, blocksEnd, positions);
+  blocks->setAttr(kernelAttrName, b.getStringAttr("read"));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(blocks.getBody());
+    block = blocks.getInductionVar();
+    emitted = emitBlock();
+  }
+  if (succeeded(emitted) && op.getWeights())
+    emitted = finishWeightsResult();
+  return emitted;
 }
 
 LogicalResult ReadEmitter::emit() {
@@ -448,12 +726,37 @@ LogicalResult ReadEmitter::emit() {
   numHeads = getNumFeatureElements(score.getType());
 
   allocateResults();
-  auto scratch =
-      MemRefType::get({numHeads, ShapedType::kDynamic}, b.getF32Type());
-  scores = emitter.allocateBuffer(scratch, keySize);
-  weights = emitter.allocateBuffer(scratch, keySize);
-  return forEachQuery(op.getContexts().front(),
-                      [&](ArrayRef<Value> place) { return emitQuery(place); });
+  Type f32 = b.getF32Type();
+  online = isOnline(op.getNormalizer());
+  if (online && mayShareMemory())
+    maxCount = groupSize;
+  // A chunk of lanes behind a block, so that the rows of all heads do not lie
+  // in the same few sets of a cache.
+  int64_t row = online ? blockSize + numLanes : ShapedType::kDynamic;
+  auto scratch = MemRefType::get({maxCount, numHeads, row}, f32);
+  SmallVector<Value> sizes;
+  if (!online)
+    sizes.push_back(keySize);
+  scores = emitter.allocateBuffer(scratch, sizes);
+  weights = emitter.allocateBuffer(scratch, sizes);
+  hides = emitter.allocateBuffer(MemRefType::get({1}, b.getI8Type()), {});
+  if (online) {
+    auto running = MemRefType::get({maxCount, numHeads}, f32);
+    for (Buffer *buffer : {&maxima, &totals, &scales})
+      *buffer = emitter.allocateBuffer(running, {});
+    positions = emitter.constant(blockSize);
+  } else {
+    // All of a memory is one block, however late an interval begins.
+    positions = arith::AddIOp::create(b, keySize, emitter.constant(1));
+  }
+  if (hasInterval())
+    for (Buffer *buffer : {&begins, &ends})
+      *buffer = emitter.allocateBuffer(
+          MemRefType::get({maxCount}, b.getI32Type()), {});
+  return forEachGroup(op.getContexts().front(), maxCount, [&](Value count) {
+    groupCount = count;
+    return emitGroup();
+  });
 }
 
 LogicalResult Emitter::emitRead(ReadOp op) {

@@ -12,6 +12,10 @@
 
 #include "unittests/reference/Module.h"
 
+#include "llvm/ADT/Sequence.h"
+
+#include <array>
+
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::reference;
@@ -637,6 +641,224 @@ TEST(Read, R20MaskedLookupsHaveNoEffect) {
   text.mask = "%two = arith.constant 2 : i32\n"
               "%0 = arith.cmpi slt, %j, %two : i32\nattn.yield %0 : i1";
   expectNear(evaluateBoth(text, arguments(3)).context, {2});
+}
+
+/// Rows of sentences whose memories end around the blocks that a read takes, in
+/// plain arithmetic: two heads, numbers that are added to the scores, -inf
+/// among them, intervals and masks.
+class LongMemories : public testing::TestWithParam<const char *> {
+protected:
+  static constexpr int64_t width = 21, size = 19;
+  static constexpr std::array<int32_t, 8> lengths = {700, 128, 255, 256,
+                                                     257, 513, 0,   1};
+  /// Sentences by row: groups of 1, 2, 5, 8 and more, and rows of one sentence
+  /// that do not stand together.
+  static constexpr std::array<int32_t, 32> sentences = {
+      0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3,
+      3, 3, 0, 6, 6, 7, 4, 4, 2, 5, 5, 5, 5, 5, 5, 5};
+  static constexpr int64_t numRows = sentences.size();
+
+  LongMemories() : withInterval(is("interval")), withMask(is("mask")) {
+    std::mt19937 generator(11);
+    queries = makeRandom({numRows, 2, width}, generator);
+    for (int32_t length : lengths) {
+      keys.push_back(makeRandom({length, 2, width}, generator));
+      values.push_back(makeRandom({length, 2, size}, generator));
+      terms.push_back(makeRandom({length}, generator));
+      // Of one sentence a block has nothing to read; of others single
+      // positions.
+      for (int32_t j = 0; j < length; ++j)
+        if (length == 513 ? j < 256 : j % 97 == 96)
+          terms.back().data[j] = -infinity;
+      std::vector<int32_t> mask(length);
+      for (int32_t &readable : mask)
+        readable = generator() % 3 != 0;
+      if (length == 256)
+        std::fill(mask.begin(), mask.end(), 0);
+      masks.push_back(mask);
+    }
+    for (int32_t sentence : sentences) {
+      int32_t length = lengths[sentence];
+      begins.push_back(int32_t(generator() % (length + 4)) - 2);
+      ends.push_back(int32_t(generator() % (length + 4)) - 1);
+      if (generator() % 2)
+        begins.back() = begins.back() / 128 * 128;
+    }
+  }
+  static bool is(const char *name) {
+    return std::string(GetParam()).find(name) != std::string::npos;
+  }
+
+  /// The arguments for some of the rows, with memories as long as `positions`.
+  SmallVector<Tensor> arguments(ArrayRef<int64_t> rows,
+                                int64_t positions) const {
+    int64_t count = lengths.size();
+    auto pad = [&](ArrayRef<Tensor> parts, SmallVector<int64_t> features) {
+      int64_t step = 1;
+      for (int64_t feature : features)
+        step *= feature;
+      std::vector<double> data(count * positions * step, quietNaN);
+      for (auto [index, part] : llvm::enumerate(parts))
+        std::copy(part.data.begin(), part.data.end(),
+                  data.begin() + index * positions * step);
+      features.insert(features.begin(), {count, positions});
+      return Tensor::floats(features, data);
+    };
+    auto pick = [&](ArrayRef<int32_t> numbers) {
+      std::vector<int32_t> picked;
+      for (int64_t row : rows)
+        picked.push_back(numbers[row]);
+      return Tensor::integers({int64_t(rows.size())}, picked);
+    };
+    SmallVector<Tensor> all = {gatherRows(queries, rows),
+                               pad(keys, {2, width}),
+                               pad(values, {2, size}),
+                               pad(terms, {}),
+                               Tensor::integers({count}, lengths),
+                               pick(sentences)};
+    if (withInterval) {
+      all.push_back(pick(begins));
+      all.push_back(pick(ends));
+    }
+    if (withMask) {
+      std::vector<int32_t> data(count * positions);
+      for (auto [index, mask] : llvm::enumerate(masks))
+        std::copy(mask.begin(), mask.end(), data.begin() + index * positions);
+      all.push_back(Tensor::integers({count, positions}, data));
+    }
+    return all;
+  }
+
+  std::string text() const {
+    ReadText text;
+    text.heads = "x2";
+    text.context = "x2x19";
+    text.arguments = "%q: tensor<?x2x21xf32>, %k: tensor<?x?x2x21xf32>, "
+                     "%h: tensor<?x?x2x19xf32>, %t: tensor<?x?xf32>, "
+                     "%n: tensor<?xi32>, %r: tensor<?xi32>";
+    text.inputs = "%q[row] : tensor<?x2x21xf32>, "
+                  "%k[source, key] : tensor<?x?x2x21xf32>, "
+                  "%h[source, key] : tensor<?x?x2x19xf32>, "
+                  "%t[source, key] : tensor<?x?xf32>";
+    text.slices = "%a: tensor<2x21xf32>, %x: tensor<2x21xf32>, "
+                  "%y: tensor<2x19xf32>, %z: f32";
+    text.axes = "lengths(%n) rows(%r)";
+    text.score = "%0 = attn.dot %a, %x : tensor<2x21xf32> -> tensor<2xf32>\n"
+                 "%1 = attn.broadcast %z : f32 -> tensor<2xf32>\n"
+                 "%2 = arith.addf %0, %1 : tensor<2xf32>\n"
+                 "attn.yield %2 : tensor<2xf32>";
+    text.summand = "attn.yield %y : tensor<2x19xf32>";
+    if (withInterval) {
+      text.arguments += ", %b: tensor<?xi32>, %e: tensor<?xi32>";
+      text.inputs += ", %b[row] : tensor<?xi32>, %e[row] : tensor<?xi32>";
+      text.slices += ", %from: i32, %to: i32";
+      text.interval = "attn.yield %from, %to : i32, i32";
+    }
+    if (withMask) {
+      text.arguments += ", %p: tensor<?x?xi32>";
+      text.inputs += ", %p[source, key] : tensor<?x?xi32>";
+      text.slices += ", %o: i32";
+      text.mask = "%zero = arith.constant 0 : i32\n"
+                  "%0 = arith.cmpi ne, %o, %zero : i32\nattn.yield %0 : i1";
+    }
+    if (is("factor"))
+      text.factor = "%0 = arith.sitofp %j : i32 to f32\n"
+                    "%f = arith.constant 1.0 : f32\n"
+                    "%1 = arith.addf %0, %f : f32\n"
+                    "%2 = arith.divf %f, %1 : f32\n"
+                    "%3 = attn.broadcast %2 : f32 -> tensor<2xf32>\n"
+                    "attn.yield %3 : tensor<2xf32>";
+    return text.fused();
+  }
+
+  /// The weights of a row's head, unnormalised those that are read, and its
+  /// context.
+  std::pair<std::vector<double>, std::vector<double>>
+  expected(int64_t row, int64_t head) const {
+    int32_t sentence = sentences[row], length = lengths[sentence];
+    std::vector<double> weights(length), context(size);
+    double total = 0;
+    for (int32_t j = 0; j < length; ++j) {
+      double score = terms[sentence].data[j];
+      for (int64_t i = 0; i < width; ++i)
+        score += queries.data[(row * 2 + head) * width + i] *
+                 keys[sentence].data[(j * 2 + head) * width + i];
+      if ((withInterval && (j < begins[row] || j >= ends[row])) ||
+          (withMask && !masks[sentence][j]))
+        continue;
+      total += weights[j] = std::exp(score);
+    }
+    for (int32_t j = 0; j < length; ++j) {
+      if (weights[j] == 0)
+        continue;
+      weights[j] *= (is("factor") ? 1.0 / (j + 1) : 1) / total;
+      for (int64_t i = 0; i < size; ++i)
+        context[i] +=
+            weights[j] * values[sentence].data[(j * 2 + head) * size + i];
+    }
+    return {weights, context};
+  }
+
+  bool withInterval, withMask;
+  Tensor queries;
+  std::vector<Tensor> keys, values, terms;
+  std::vector<std::vector<int32_t>> masks;
+  std::vector<int32_t> begins, ends;
+};
+
+TEST_P(LongMemories, R13BlocksAndGroupsDoNotMatter) {
+  auto rows = llvm::to_vector(llvm::seq<int64_t>(0, numRows));
+  constexpr int64_t positions = 700, padded = 741;
+  SmallVector<Tensor> together =
+      Module(text()).evaluate(arguments(rows, positions));
+  for (int64_t row : rows)
+    for (int64_t head : {0, 1}) {
+      auto [weights, context] = expected(row, head);
+      for (int64_t j = 0; j < positions; ++j)
+        ASSERT_NEAR(together[1].data[(row * positions + j) * 2 + head],
+                    j < int64_t(weights.size()) ? weights[j] : 0, 1e-5)
+            << "row " << row << ", head " << head << ", position " << j;
+      for (int64_t i = 0; i < size; ++i)
+        ASSERT_NEAR(together[0].data[(row * 2 + head) * size + i], context[i],
+                    1e-4)
+            << "row " << row << ", head " << head << ", feature " << i;
+      bool readsAny = llvm::any_of(weights, [](double w) { return w != 0; });
+      ASSERT_EQ(together[2].data[row * 2 + head], readsAny) << "row " << row;
+    }
+  // In another order, where neighbours have other sentences, and padded.
+  SmallVector<int64_t> apart(numRows);
+  for (int64_t i = 0; i < numRows; ++i)
+    apart[i] = i * 13 % numRows;
+  SmallVector<Tensor> others =
+      Module(text()).evaluate(arguments(apart, padded));
+  expectSame(others[0], gatherRows(together[0], apart));
+  expectSame(others[2], gatherRows(together[2], apart));
+  Tensor weights = gatherRows(together[1], apart);
+  for (int64_t row = 0; row < numRows; ++row)
+    for (int64_t i = 0; i < padded * 2; ++i)
+      ASSERT_EQ(others[1].data[row * padded * 2 + i],
+                i < positions * 2 ? weights.data[row * positions * 2 + i] : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Read, LongMemories,
+                         testing::Values("plain", "interval", "mask",
+                                         "interval, mask, factor"));
+
+TEST(Read, SinksOfLongMemories) {
+  ReadText text = direct();
+  text.hasSink = true;
+  for (double sink : {0.0, 3.0, -infinity}) {
+    std::vector<double> scores(300), values(300);
+    double total = std::exp(sink), sum = 0;
+    for (int j = 0; j < 300; ++j) {
+      scores[j] = std::sin(j) * 2;
+      values[j] = std::cos(j);
+      total += std::exp(scores[j]);
+      sum += std::exp(scores[j]) * values[j];
+    }
+    Result result = readScores(text, scores, values, 300, sink);
+    expectNear(result.context, {sum / total});
+  }
 }
 
 TEST(Read, FusedAndUnfusedAgree) {
