@@ -7,7 +7,7 @@
 //
 //   bench_read CANDIDATE
 //
-// Reads of one query a sentence, by CANDIDATE: `attn` is the compiled read;
+// Reads of some queries a sentence, by CANDIDATE: `attn` is the compiled read;
 // `loops` are the loops that a C++ programmer writes, with all that GCC can do;
 // `touch` only reads keys and values, so it is the bound that memory sets.
 //
@@ -33,14 +33,16 @@ using ::attn::bench::Array;
 using ::attn::bench::Prepared;
 using ::attn::bench::Request;
 
-/// {0}: the features. All reads take queries, keys, a vector, values, lengths.
+/// {0}: the features. All reads take queries, keys, a vector, values, lengths,
+/// and the sentence of each query.
 static const char *const additiveText = R"(
 func.func @f(%q: tensor<?x{0}xf32>, %k: tensor<?x?x{0}xf32>,
-             %v: tensor<{0}xf32>, %h: tensor<?x?x{0}xf32>, %n: tensor<?xi32>)
+             %v: tensor<{0}xf32>, %h: tensor<?x?x{0}xf32>, %n: tensor<?xi32>,
+             %r: tensor<?xi32>)
     -> tensor<?x{0}xf32> {{
   %e = attn.score ins(%q[row] : tensor<?x{0}xf32>,
-      %k[row, key] : tensor<?x?x{0}xf32>, %v[] : tensor<{0}xf32>)
-      lengths(%n) {{
+      %k[source, key] : tensor<?x?x{0}xf32>, %v[] : tensor<{0}xf32>)
+      lengths(%n) rows(%r) {{
   ^bb0(%a: tensor<{0}xf32>, %b: tensor<{0}xf32>, %c: tensor<{0}xf32>,
        %i: i32, %j: i32, %o: i32, %m: i32):
     %0 = arith.addf %a, %b : tensor<{0}xf32>
@@ -48,10 +50,10 @@ func.func @f(%q: tensor<?x{0}xf32>, %k: tensor<?x?x{0}xf32>,
     %2 = attn.dot %c, %1 : tensor<{0}xf32> -> f32
     attn.yield %2 : f32
   } -> tensor<?x?xf32>
-  %p, %readable, %valid = attn.normalize softmax %e lengths(%n)
+  %p, %readable, %valid = attn.normalize softmax %e lengths(%n) rows(%r)
       : tensor<?x?xf32> -> tensor<?x?xf32>, tensor<?x?xi1>, tensor<?xi1>
   %s = attn.sum %p : tensor<?x?xf32> readable(%readable : tensor<?x?xi1>)
-      ins(%h[row, key] : tensor<?x?x{0}xf32>) lengths(%n) {{
+      ins(%h[source, key] : tensor<?x?x{0}xf32>) lengths(%n) rows(%r) {{
   ^bb0(%b: tensor<{0}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
     attn.yield %b : tensor<{0}xf32>
   } -> tensor<?x{0}xf32>
@@ -63,9 +65,10 @@ func.func @f(%q: tensor<?x{0}xf32>, %k: tensor<?x?x{0}xf32>,
 static const char *const dotText = R"(
 func.func @f(%q: tensor<?x{0}x{1}xf32>, %k: tensor<?x?x{0}x{1}xf32>,
              %v: tensor<{0}xf32>, %h: tensor<?x?x{0}x{1}xf32>,
-             %n: tensor<?xi32>) -> tensor<?x{0}x{1}xf32> {{
+             %n: tensor<?xi32>, %r: tensor<?xi32>)
+    -> tensor<?x{0}x{1}xf32> {{
   %e = attn.score ins(%q[row] : tensor<?x{0}x{1}xf32>,
-      %k[row, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) {{
+      %k[source, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) rows(%r) {{
   ^bb0(%a: tensor<{0}x{1}xf32>, %b: tensor<{0}x{1}xf32>,
        %i: i32, %j: i32, %o: i32, %m: i32):
     %0 = attn.dot %a, %b : tensor<{0}x{1}xf32> -> tensor<{0}xf32>
@@ -73,12 +76,12 @@ func.func @f(%q: tensor<?x{0}x{1}xf32>, %k: tensor<?x?x{0}x{1}xf32>,
     %1 = arith.mulf %0, %c : tensor<{0}xf32>
     attn.yield %1 : tensor<{0}xf32>
   } -> tensor<?x?x{0}xf32>
-  %p, %readable, %valid = attn.normalize softmax %e lengths(%n)
+  %p, %readable, %valid = attn.normalize softmax %e lengths(%n) rows(%r)
       : tensor<?x?x{0}xf32>
       -> tensor<?x?x{0}xf32>, tensor<?x?x{0}xi1>, tensor<?x{0}xi1>
   %s = attn.sum %p : tensor<?x?x{0}xf32>
       readable(%readable : tensor<?x?x{0}xi1>)
-      ins(%h[row, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) {{
+      ins(%h[source, key] : tensor<?x?x{0}x{1}xf32>) lengths(%n) rows(%r) {{
   ^bb0(%b: tensor<{0}x{1}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
     attn.yield %b : tensor<{0}x{1}xf32>
   } -> tensor<?x{0}x{1}xf32>
@@ -107,13 +110,15 @@ struct Read {
       : sentences(request.count("sentences")),
         positions(request.count("positions")),
         features(request.count("features")), heads(request.count("heads")),
-        queries(sentences * features, 1),
+        rows(sentences * request.count("queries")), queries(rows * features, 1),
         keys(sentences * positions * features, 2),
         values(sentences * positions * features, 3), vector(features, 4),
-        scores(positions), contexts(sentences * features),
-        lengths(sentences, int32_t(positions)) {
+        scores(positions), contexts(rows * features),
+        lengths(sentences, int32_t(positions)), sources(rows) {
     for (size_t i = 0; i < features; ++i)
       vector.data()[i] *= 0.1f;
+    for (size_t row = 0; row < rows; ++row)
+      sources[row] = int32_t(row * sentences / rows);
   }
   ::attn::bench::Read loops() const {
     return {int(sentences), int(positions), int(features),
@@ -121,12 +126,12 @@ struct Read {
             vector.data(),  scores.data(),  contexts.data()};
   }
 
-  size_t sentences, positions, features, heads;
+  size_t sentences, positions, features, heads, rows;
   Array queries, keys, values, vector, scores, contexts;
-  std::vector<int32_t> lengths;
+  std::vector<int32_t> lengths, sources;
 };
 
-using Function = void(void *, void *, void *, void *, void *, void *);
+using Function = void(void *, void *, void *, void *, void *, void *, void *);
 
 /// The compiled read, with its arguments; `rank` is that of a query.
 template <size_t rank>
@@ -135,7 +140,8 @@ std::function<void()> bind(std::shared_ptr<Read> read,
                            Function *function) {
   std::array<int64_t, rank> query;
   std::array<int64_t, rank + 1> memory;
-  query[0] = memory[0] = int64_t(read->sentences);
+  query[0] = int64_t(read->rows);
+  memory[0] = int64_t(read->sentences);
   memory[1] = int64_t(read->positions);
   std::copy(shape.begin(), shape.end(), query.begin() + 1);
   std::copy(shape.begin(), shape.end(), memory.begin() + 2);
@@ -144,10 +150,11 @@ std::function<void()> bind(std::shared_ptr<Read> read,
        k = Descriptor<rank + 1>(read->keys.data(), memory),
        v = Descriptor<1>(read->vector.data(), {shape[0]}),
        h = Descriptor<rank + 1>(read->values.data(), memory),
-       n = Descriptor<1>(read->lengths.data(), {query[0]}),
+       n = Descriptor<1>(read->lengths.data(), {memory[0]}),
+       r = Descriptor<1>(read->sources.data(), {query[0]}),
        c = Descriptor<rank>(read->contexts.data(), query)]() mutable {
         (void)own; // what the arguments refer to
-        function(&q, &k, &v, &h, &n, &c);
+        function(&q, &k, &v, &h, &n, &r, &c);
       };
 }
 
@@ -169,8 +176,8 @@ int main(int argc, char **argv) {
     if (candidate == "touch")
       return finish([=] { ::attn::bench::loops_plain::touch(read->loops()); });
     if (candidate == "loops") {
-      if (read->heads > 1)
-        ::attn::bench::fail("expected one head for loops");
+      if (read->heads > 1 || read->rows != read->sentences)
+        ::attn::bench::fail("expected one head and one query for loops");
       return finish(
           [=] { ::attn::bench::loops_veclib::additiveRead(read->loops()); });
     }

@@ -34,22 +34,24 @@ struct Read {
         sentences(request.count("sentences")),
         positions(request.count("positions")), heads(request.count("heads")),
         width(request.count("features") / heads),
-        queries(sentences * heads * width, 1),
+        rows(request.count("queries")),
+        queries(sentences * rows * heads * width, 1),
         keys(byHead(Array(sentences * positions * heads * width, 2))),
         values(byHead(Array(sentences * positions * heads * width, 3))),
-        scale(1), scored(sentences * heads * positions), weights(scored.size),
-        contexts(sentences * heads * width) {
+        scale(1), scored(sentences * rows * heads * positions),
+        weights(scored.size), contexts(sentences * rows * heads * width) {
     scale.data()[0] = 1 / std::sqrt(float(width));
     auto n = std::int64_t(sentences), h = std::int64_t(heads),
-         t = std::int64_t(positions), d = std::int64_t(width);
-    logical_tensor query = tensorOf(0, {n, h, 1, d}),
-                   key = tensorOf(1, {n, h, t, d}),
-                   score = tensorOf(2, {n, h, 1, t}),
-                   factor = tensorOf(3, {1, 1, 1, 1}),
-                   scaled = tensorOf(4, {n, h, 1, t}),
-                   weight = tensorOf(5, {n, h, 1, t}),
-                   value = tensorOf(6, {n, h, t, d}),
-                   context = tensorOf(7, {n, h, 1, d});
+         q = std::int64_t(rows), t = std::int64_t(positions),
+         d = std::int64_t(width);
+    // Queries and contexts stand by row.
+    Dims byRow = {q * h * d, d, h * d, 1};
+    logical_tensor query(0, logical_tensor::data_type::f32, {n, h, q, d},
+                         byRow),
+        key = tensorOf(1, {n, h, t, d}), score = tensorOf(2, {n, h, q, t}),
+        factor = tensorOf(3, {1, 1, 1, 1}), scaled = tensorOf(4, {n, h, q, t}),
+        weight = tensorOf(5, {n, h, q, t}), value = tensorOf(6, {n, h, t, d}),
+        context(7, logical_tensor::data_type::f32, {n, h, q, d}, byRow);
     op scores(0, op::kind::MatMul, {query, key}, {score}, "scores");
     scores.set_attr(op::attr::transpose_b, true);
     op scales(1, op::kind::Multiply, {score, factor}, {scaled}, "scales");
@@ -109,7 +111,7 @@ struct Read {
 
   dnnl::engine engine;
   dnnl::stream stream;
-  std::size_t sentences, positions, heads, width;
+  std::size_t sentences, positions, heads, width, rows;
   Array queries, keys, values, scale, scored, weights, contexts;
   std::vector<Step> steps;
 };

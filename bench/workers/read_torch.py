@@ -1,4 +1,4 @@
-"""Reads of one query a sentence in PyTorch, eager or compiled: additive, and scaled
+"""Reads of some queries a sentence in PyTorch, eager or compiled: additive, and scaled
 dot with heads."""
 
 import torch
@@ -9,8 +9,8 @@ from bench.workers.timing import kernel_commands
 
 
 def additive(query, keys, vector, values):
-    energy = torch.tanh(query[:, None] + keys) @ vector
-    return torch.bmm(torch.softmax(energy, -1)[:, None], values)[:, 0]
+    energy = torch.tanh(query[:, :, None] + keys[:, None]) @ vector
+    return torch.bmm(torch.softmax(energy, -1), values)
 
 
 def dot(query, keys, values):
@@ -27,8 +27,8 @@ def start(config):
         torch._dynamo.reset()
         return torch.compile(function, dynamic=False)
 
-    def make(sentences, positions, features, heads):
-        query = torch.from_numpy(fill((sentences, features), 1))
+    def make(sentences, positions, features, heads, queries):
+        query = torch.from_numpy(fill((sentences, queries, features), 1))
         keys = torch.from_numpy(fill((sentences, positions, features), 2))
         values = torch.from_numpy(fill((sentences, positions, features), 3))
         if heads == 1:
@@ -38,11 +38,10 @@ def start(config):
         run = compiled(dot)
         # [sentences, heads, positions, features of a head], dense: the layout that
         # PyTorch's kernels like best.
-        query = query.view(sentences, heads, 1, -1)
-        keys, values = (
-            memory.view(sentences, positions, heads, -1).transpose(1, 2).contiguous()
-            for memory in (keys, values))
-        return lambda: run(query, keys, values)
+        query, keys, values = (
+            x.view(sentences, x.shape[1], heads, -1).transpose(1, 2).contiguous()
+            for x in (query, keys, values))
+        return lambda: run(query, keys, values).transpose(1, 2)
 
     return kernel_commands(make)
 

@@ -1,4 +1,4 @@
-"""W1: fused reads of one query a sentence."""
+"""W1: fused reads, of one query a sentence or of a beam."""
 
 from bench.workloads.kernels import Candidate, measure, onednn, peers
 
@@ -23,7 +23,7 @@ def run(environment, workload, threads):
     candidates = [
         Candidate("attn", lambda threads: [program, "attn"]),
         Candidate("loops", lambda threads: [program, "loops"],
-                  takes=lambda shape: shape["heads"] == 1),
+                  takes=lambda shape: shape["heads"] == 1 and shape["queries"] == 1),
         # Not an output to compare: the bound that memory sets.
         Candidate("touch", lambda threads: [program, "touch"], checked=False),
     ] + found
@@ -33,9 +33,11 @@ def run(environment, workload, threads):
     for title, heads in (("additive", 1), ("dot, 8 heads", 8)):
         for batch in batches:
             for memory in positions:
-                shapes.append((f"{title}, batch {batch}, memory {memory}", {
-                    "sentences": batch, "positions": memory, "features": 512,
-                    "heads": heads}))
+                for queries in (1, 5):
+                    beam = "" if queries == 1 else f", beam {queries}"
+                    shapes.append((f"{title}, batch {batch}, memory {memory}{beam}", {
+                        "sentences": batch, "positions": memory, "features": 512,
+                        "heads": heads, "queries": queries}))
     rows = [{"workload": workload, "setting": "", "threads": threads, "candidate": name,
              "note": note} for name, note in notes]
     return rows + measure(environment, workload, candidates, shapes, threads, 1e-4)
