@@ -32,6 +32,13 @@ using TokenIds = std::pmr::vector<int32_t>;
 
 using TokenSpan = std::span<const int32_t>;
 
+/// The tokens that hypotheses of a sentence may be made of: ascending, each
+/// once. Empty: there is no list, and all may stand.
+using Shortlist = TokenSpan;
+
+/// The place of a token in a list, or -1; without a list, the token itself.
+int32_t findInShortlist(Shortlist list, int32_t token);
+
 /// What a sentence has for one input of the encoder: tokens or features.
 /// Belongs to whoever asks for a decoding, until that is there.
 struct InputSource {
@@ -125,6 +132,12 @@ public:
   /// Advances the rows by one token. False and a message on failure.
   virtual bool step(const StepRequest &request, StepResult &result,
                     std::string &error) = 0;
+  /// Says before the first step that only the tokens of a list of each sentence
+  /// can follow, and answers of which tokens there will be logits: ascending,
+  /// of each list at least all. `bestTokens` are places among these. Empty: of
+  /// all tokens, nevertheless. What the lists refer to lives as long as the
+  /// decoding. Allocates.
+  virtual Shortlist useShortlists(std::span<const Shortlist>) { return {}; }
   /// Whether there is `force`.
   virtual bool canForce() const { return false; }
   /// What the steps of given targets would yield, to the bit. Rows of the

@@ -296,7 +296,6 @@ bool SourceSentences::read(const Model &model, size_t number, Arena &memory,
   return true;
 }
 
-/// Reads sequences that are banned. False and a message on failure.
 /// The same for what the model emits: tokens, or positions as numbers.
 static bool readTarget(const attn_sentences &sentences, size_t number,
                        const Description &description, TokenIds &ids,
@@ -327,6 +326,35 @@ static bool readTarget(const attn_sentences &sentences, size_t number,
   return true;
 }
 
+/// Whether words that were given are those that were meant: whoever bans or
+/// lists a word that does not exist does not mean the unknown one. If not, a
+/// message.
+static bool checkWords(const attn_sentences &sentences, size_t number,
+                       const Vocabulary &vocabulary, std::string &error) {
+  for (size_t i = 0; !sentences.ids && i < sentences.lengths[number]; ++i)
+    if (const char *word = sentences.tokens[number][i];
+        vocabulary.find(word) < 0) {
+      error = "expected words of vocabulary " + quote(vocabulary.name()) +
+              ", but got " + quote(word) + " as word " + std::to_string(i + 1);
+      return false;
+    }
+  return true;
+}
+
+/// Reads one of the lists of tokens. False and a message on failure.
+static bool readShortlist(const attn_sentences &lists, size_t number,
+                          const Model &model, TokenIds &ids,
+                          std::string &error) {
+  const Vocabulary &vocabulary = model.description().targetVocabulary();
+  if (readSentence(lists, number, vocabulary, ids, error) &&
+      checkWords(lists, number, vocabulary, error) &&
+      model.finishShortlist(ids, error))
+    return true;
+  error = "shortlist: " + error;
+  return false;
+}
+
+/// Reads sequences that are banned. False and a message on failure.
 static bool readBanned(const attn_sentences &banned,
                        const Description &description,
                        std::pmr::vector<TokenIds> &sequences,
@@ -346,15 +374,11 @@ static bool readBanned(const attn_sentences &banned,
     if (!description.emits(Target::Kind::Tokens))
       continue; // Which positions there are depends on the sentence.
     const Vocabulary &vocabulary = description.targetVocabulary();
+    if (!checkWords(banned, i, vocabulary, error)) {
+      error = where + error;
+      return false;
+    }
     for (size_t t = 0; t < sequence.size(); ++t) {
-      // Whoever bans a word that does not exist does not mean the unknown one.
-      if (!banned.ids && vocabulary.find(banned.tokens[i][t]) < 0) {
-        error = where + "expected words of vocabulary " +
-                quote(vocabulary.name()) + ", but got " +
-                quote(banned.tokens[i][t]) + " as word " +
-                std::to_string(t + 1);
-        return false;
-      }
       if (sequence[t] < 0 || sequence[t] >= vocabulary.size()) {
         error = where + "expected token ids of vocabulary " +
                 quote(vocabulary.name()) + ", 0 to " +
@@ -483,6 +507,7 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
         {"a coverage", given.coverage > 0},
         {"prefixes", given.prefixes},
         {"banned sequences", given.banned && given.banned->count},
+        {"shortlists", given.shortlists},
         {"no_repeat_ngram", given.no_repeat_ngram},
         {"a repetition_penalty", given.repetition_penalty != 1},
         {"end_at_maximum", given.end_at_maximum}};
@@ -492,6 +517,9 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
                         ", because a model that emits features is not searched",
                     "it for " + quote(description.model));
   }
+  if (given.shortlists && !model.emits(Target::Kind::Tokens))
+    return fail("a model that emits tokens with shortlists",
+                quote(description.model));
   if ((given.want_alignment || given.coverage > 0 || given.replace_unknown) &&
       !heads)
     return fail("a model with an alignment",
@@ -531,6 +559,7 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
       given.seed,
       given.epsilon};
   search.alternatives = given.alternatives;
+  search.shortlists = given.shortlists;
   search.stop = static_cast<StopRule>(given.stop);
   search.patience = given.patience;
   search.refill = static_cast<Refill>(given.refill);
@@ -551,7 +580,7 @@ static bool readOptions(const attn_decode_options &given, const Model &model,
 struct Request {
   attn_decode_options given = attn_default_decode_options();
   SourceSentences sources;
-  attn_sentences targets = {}, prefixes = {}, banned = {};
+  attn_sentences targets = {}, prefixes = {}, banned = {}, shortlists = {};
 };
 
 /// Copies what the caller gives. False and a message on failure.
@@ -572,7 +601,8 @@ static bool readRequest(const Model &model, const attn_sentences *sentences,
          copySentences(request.targets, given.forced, "forced targets",
                        model.emits(Target::Kind::Features)) &&
          copySentences(request.prefixes, given.prefixes, "prefixes") &&
-         copySentences(request.banned, given.banned, "banned sequences");
+         copySentences(request.banned, given.banned, "banned sequences") &&
+         copySentences(request.shortlists, given.shortlists, "shortlists");
 }
 
 /// Copies what decodes together with a model. False and a message on failure.
@@ -608,7 +638,9 @@ static bool readMembers(const attn_decode_options &given, const Model &model,
 struct CallSizes {
   CallLimits limits;
   bool prefixed = false;
-  size_t wordBytes = 0; ///< of a word that may stand for an unknown one.
+  bool shortlisted = false;
+  size_t shortlistLength = 0; ///< As given.
+  size_t wordBytes = 0;       ///< of a word that may stand for an unknown one.
 };
 
 /// The input whose words are shown, if there is one.
@@ -623,12 +655,14 @@ static CallSizes findSizes(const Model &model, const Request &request) {
   sizes.limits.sourceLength = request.sources.longest();
   sizes.limits.forced = request.given.forced;
   sizes.prefixed = request.given.prefixes;
+  sizes.shortlisted = request.given.shortlists;
   auto longest = [](const attn_sentences &sentences, size_t &length) {
     for (size_t i = 0; i < sentences.count; ++i)
       length = std::max(length, sentences.lengths[i]);
   };
   longest(request.targets, sizes.limits.targetLength);
   longest(request.prefixes, sizes.limits.targetLength);
+  longest(request.shortlists, sizes.shortlistLength);
   std::optional<size_t> shown =
       shownInput(model, request.given.replace_unknown);
   if (!shown)
@@ -774,6 +808,12 @@ CallBytes::CallBytes(const Model &model, const DecodeOptions &options,
   takeSource(model, sizes.limits.sourceLength, sentence);
   if (sizes.limits.forced || sizes.prefixed)
     sentence.take<int32_t>(sizes.limits.targetLength + 1);
+  if (sizes.shortlisted) {
+    // One for all, and one for each, which may take the prefix in.
+    all.take<int32_t>(sizes.shortlistLength + 1);
+    sentence.take<int32_t>(sizes.shortlistLength + 1 +
+                           (sizes.prefixed ? sizes.limits.targetLength : 0));
+  }
   sentence.takeBytes(plan.sentenceBytes);
   sentence.take<attn_hypothesis>(hypotheses);
   takeRepeated(hypotheses, hypothesis, sentence);
@@ -870,9 +910,11 @@ static void freeResults(attn_results *results) {
 
 using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
-/// Reads a call's sentences into its memory.
-static std::span<SourceSentence>
-readSources(const Model &model, const Request &request, Arena &memory) {
+/// Reads a call's sentences into its memory. `shared` is the shortlist of all
+/// of them, if they share one.
+static std::span<SourceSentence> readSources(const Model &model,
+                                             const Request &request,
+                                             Shortlist shared, Arena &memory) {
   const Description &description = model.description();
   size_t count = request.sources.count();
   SourceSentence *all = Layout(memory).take<SourceSentence>(count);
@@ -898,6 +940,14 @@ readSources(const Model &model, const Request &request, Arena &memory) {
     if (request.given.prefixes &&
         !readTarget(request.prefixes, i, description, sentence.prefix, message))
       sentence.failure = {ATTN_ERROR_INPUT, "prefix: " + message};
+    sentence.shortlist = shared;
+    if (request.given.shortlists && shared.empty()) {
+      TokenIds &own = sentence.ownShortlist;
+      own.reserve(request.shortlists.lengths[i] + 1 + sentence.prefix.size());
+      if (!readShortlist(request.shortlists, i, model, own, message))
+        sentence.failure = {ATTN_ERROR_INPUT, message};
+      sentence.shortlist = own;
+    }
     if (request.given.sentence_numbers)
       sentence.number = request.given.sentence_numbers[i];
   }
@@ -966,6 +1016,12 @@ static attn_results *decode(const attn_model *model,
                     std::string("expected as many ") + what +
                         " as sentences, " + std::to_string(count) +
                         ", but got " + std::to_string(others));
+    size_t lists = request.shortlists.count;
+    if (request.given.shortlists && lists != 1 && lists != count)
+      return fail(ATTN_ERROR_OPTION,
+                  "expected one shortlist or as many as sentences, " +
+                      std::to_string(count) + ", but got " +
+                      std::to_string(lists));
     std::vector<attn_member> members;
     if (!readMembers(request.given, *model->model, members, message))
       return fail(ATTN_ERROR_OPTION, message);
@@ -997,8 +1053,13 @@ static attn_results *decode(const attn_model *model,
         !readBanned(request.banned, model->model->description(),
                     search.search.constraints.banned, message))
       return fail(ATTN_ERROR_OPTION, message);
+    TokenIds shared(&memory);
+    if (request.given.shortlists && lists == 1 &&
+        !readShortlist(request.shortlists, 0, *model->model, shared, message))
+      return fail(ATTN_ERROR_OPTION, message);
 
-    std::span<SourceSentence> all = readSources(*model->model, request, memory);
+    std::span<SourceSentence> all =
+        readSources(*model->model, request, shared, memory);
     DecodeResult *found = Layout(memory).take<DecodeResult>(all.size());
     for (size_t i = 0; i < all.size(); ++i)
       new (found + i) DecodeResult(&results->shared);
@@ -1036,8 +1097,9 @@ static size_t memoryPlan(const attn_model *model,
     if (options && !copyOptions(&copy, sizeof(copy), options,
                                 "attn_decode_options", message))
       return fail(ATTN_ERROR_ARGUMENT, message);
-    bool forced = copy.forced, prefixed = copy.prefixes;
-    copy.forced = copy.prefixes = nullptr;
+    bool forced = copy.forced, prefixed = copy.prefixes,
+         shortlisted = copy.shortlists;
+    copy.forced = copy.prefixes = copy.shortlists = nullptr;
     if (!readRequest(*model->model, nullptr, &copy, request, message) ||
         (limits &&
          !copyOptions(&given, sizeof(given), limits, "attn_limits", message)))
@@ -1056,6 +1118,8 @@ static size_t memoryPlan(const attn_model *model,
     sizes.limits.targetLength = given.target_length;
     sizes.limits.forced = forced;
     sizes.prefixed = prefixed;
+    sizes.shortlisted = search.search.shortlists = shortlisted;
+    sizes.shortlistLength = given.shortlist_length;
     sizes.wordBytes = given.word_bytes;
     CallPlan plan;
     Failure failure;

@@ -209,6 +209,15 @@ bool checkPrograms(const attn_compiled_model &compiled,
     if (!fits)
       return fail("expected buffers of whole targets in program force");
   }
+  for (const Buffer &buffer : description.step) {
+    // Blocks of outputs side by side, or a vector.
+    int64_t outputs = description.targetVocabulary().size(), lanes = 16;
+    if (buffer.ofOutputs && !isShape(&buffer, {{Kind::Number, outputs}}) &&
+        (buffer.dims.size() != 3 ||
+         buffer.dims[0].number != (outputs + lanes - 1) / lanes ||
+         buffer.dims[2].number != lanes))
+      return fail("expected packed weights and a bias as constants of outputs");
+  }
   const Target &target = description.target;
   if (description.emits(Target::Kind::Features)) {
     std::vector<Dimension> dims = {{Kind::Rows, 0}};
@@ -223,8 +232,10 @@ bool checkPrograms(const attn_compiled_model &compiled,
     Dimension choices = {Kind::Axis, target.axis};
     if (description.emits(Target::Kind::Tokens))
       choices = {Kind::Number, description.targetVocabulary().size()};
-    if (!isShape(findBuffer(description.step, Logits),
-                 {{Kind::Rows, 0}, choices}))
+    const Buffer *logits = findBuffer(description.step, Logits);
+    bool ofOutputs = description.emits(Target::Kind::Tokens) &&
+                     isShape(logits, {{Kind::Rows, 0}, {Kind::Outputs, 0}});
+    if (!ofOutputs && !isShape(logits, {{Kind::Rows, 0}, choices}))
       return fail("expected logits of the target in program step");
   }
   if (const Buffer *best = findBuffer(description.step, BestLogit)) {

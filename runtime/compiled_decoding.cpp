@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace attn {
 
@@ -30,6 +31,8 @@ size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
       size = extents[ATTN_EXTENT_SLOTS];
     else if (dims[d].kind == Dimension::Kind::Best)
       size = extents[ATTN_EXTENT_BEST];
+    else if (dims[d].kind == Dimension::Kind::Outputs)
+      size = extents[ATTN_EXTENT_OUTPUTS];
     else if (dims[d].kind == Dimension::Kind::Axis)
       size = extents[ATTN_EXTENT_AXIS + static_cast<size_t>(size)];
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes))
@@ -68,12 +71,17 @@ size_t CompiledPrograms::addArray(const Buffer &buffer) {
 }
 
 void CompiledPrograms::resolve(const Description &description) {
+  outputs = description.targetVocabulary().size();
   auto addSlots = [&](const Program &program, std::vector<Slot> &slots) {
     for (const Buffer &buffer : program) {
       if (void *address = constants.find(buffer))
         slots.push_back({address, 0});
       else
         slots.push_back({nullptr, addArray(buffer)});
+      if (!buffer.ofOutputs)
+        continue;
+      slots.back().output = outputConstants.size();
+      outputConstants.push_back(buffer);
     }
   };
   addSlots(description.encode, encode);
@@ -123,6 +131,7 @@ void fillExtents(const CompiledPrograms &programs, int64_t sentences,
   extents[ATTN_EXTENT_PAST] = 0;
   extents[ATTN_EXTENT_SLOTS] = 0;
   extents[ATTN_EXTENT_BEST] = 0;
+  extents[ATTN_EXTENT_OUTPUTS] = programs.outputs;
   for (int32_t axis = 0; axis < static_cast<int32_t>(programs.axes.size());
        ++axis)
     extents[ATTN_EXTENT_AXIS + axis] = axisLength(
@@ -236,6 +245,7 @@ public:
 
   bool step(const StepRequest &request, StepResult &result,
             std::string &error) override;
+  Shortlist useShortlists(std::span<const Shortlist> lists) override;
   bool canForce() const override { return !programs.force.empty(); }
   bool force(const ForceRequest &request, StepResult &result,
              std::string &error) override;
@@ -255,6 +265,12 @@ private:
         places.sourceLengths[static_cast<size_t>(sentence) * inputs +
                              axisInput(programs.axes, axis)]);
   }
+  /// The address of a constant of the step, or of what takes its place.
+  void *constantOf(const CompiledPrograms::Slot &slot) const {
+    if (slot.output && some)
+      return const_cast<char *>(some->buffers[*slot.output].as<char>());
+    return slot.constant;
+  }
   void reserveRows(int64_t rows);
   void reserveSlots();
   void gatherStates(const StepRequest &request);
@@ -270,6 +286,7 @@ private:
   /// Those of parts of the rows, which are computed at once.
   std::vector<Places> parts;
   PastSlots slots;
+  std::shared_ptr<const SomeOutputs> some; ///< Null: all outputs.
   /// What the last whole targets were computed in.
   std::vector<AlignedBuffer> forced;
   int64_t capacity = 0; ///< Rows that there is room for.
@@ -379,7 +396,7 @@ void CompiledDecoding::reserveSlots() {
 void CompiledDecoding::run(const attn_program &program,
                            const std::vector<CompiledPrograms::Slot> &slots) {
   for (size_t i = 0; i < slots.size(); ++i)
-    places.buffers[i] = slots[i].constant ? slots[i].constant
+    places.buffers[i] = slots[i].constant ? constantOf(slots[i])
                                           : places.addresses[slots[i].array];
   size_t size = workspaceBytes(program, extents());
   // Over a past it grows a little in every step; what is outgrown is lost.
@@ -419,7 +436,7 @@ void CompiledDecoding::runStep(const Workers *workers) {
     part.extents[ATTN_EXTENT_ROWS] = end - first;
     for (size_t b = 0; b < programs.step.size(); ++b) {
       const CompiledPrograms::Slot &slot = programs.step[b];
-      part.buffers[b] = slot.constant;
+      part.buffers[b] = constantOf(slot);
       if (slot.constant)
         continue;
       const CompiledPrograms::Array &array = programs.arrays[slot.array];
@@ -452,6 +469,72 @@ void CompiledDecoding::runStep(const Workers *workers) {
   };
   Parts tasks(*this);
   workers->run(count, tasks);
+}
+
+/// Writes the columns of some outputs: of blocks [K, lanes], beyond the last
+/// output of which stand zeros.
+template <typename T>
+static void gatherColumns(const std::vector<int32_t> &tokens, size_t K,
+                          size_t lanes, const T *from, T *to) {
+  for (size_t first = 0; first < tokens.size(); first += lanes) {
+    size_t count = std::min(lanes, tokens.size() - first);
+    T *block = to + first * K;
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      size_t token =
+          static_cast<size_t>(lane < count ? tokens[first + lane] : 0);
+      const T *column = from + token / lanes * lanes * K + token % lanes;
+      for (size_t k = 0; k < K; ++k)
+        block[k * lanes + lane] = lane < count ? column[k * lanes] : T();
+    }
+  }
+}
+
+/// Makes the output layer one of the tokens of all lists.
+Shortlist CompiledDecoding::useShortlists(std::span<const Shortlist> lists) {
+  if (programs.outputConstants.empty())
+    return {};
+  std::vector<int32_t> tokens(lists[0].begin(), lists[0].end());
+  for (Shortlist list : lists.subspan(1)) {
+    if (std::equal(list.begin(), list.end(), tokens.begin(), tokens.end()))
+      continue;
+    std::vector<int32_t> both;
+    std::set_union(tokens.begin(), tokens.end(), list.begin(), list.end(),
+                   std::back_inserter(both));
+    tokens = std::move(both);
+  }
+  LastOutputs &cache = *programs.lastOutputs;
+  {
+    std::lock_guard<std::mutex> lock(cache.mutex);
+    if (cache.last && cache.last->tokens == tokens)
+      some = cache.last;
+  }
+  if (!some) {
+    auto made = std::make_shared<SomeOutputs>();
+    for (const Buffer &buffer : programs.outputConstants) {
+      bool packed = buffer.dims.size() == 3;
+      size_t K = packed ? static_cast<size_t>(buffer.dims[1].number) : 1;
+      size_t lanes = packed ? static_cast<size_t>(buffer.dims[2].number) : 1;
+      size_t bytes = bufferTypeSize(buffer.type);
+      const void *from = programs.constants.find(buffer);
+      void *to = made->buffers
+                     .emplace_back((tokens.size() + lanes - 1) / lanes * lanes *
+                                   K * bytes)
+                     .data();
+      if (bytes == sizeof(uint16_t))
+        gatherColumns(tokens, K, lanes, static_cast<const uint16_t *>(from),
+                      static_cast<uint16_t *>(to));
+      else
+        gatherColumns(tokens, K, lanes, static_cast<const uint32_t *>(from),
+                      static_cast<uint32_t *>(to));
+    }
+    made->tokens = std::move(tokens);
+    some = std::move(made);
+    std::lock_guard<std::mutex> lock(cache.mutex);
+    cache.last = some;
+  }
+  places.extents[ATTN_EXTENT_OUTPUTS] =
+      static_cast<int64_t>(some->tokens.size());
+  return some->tokens;
 }
 
 /// Brings the states of the rows before into the order of the rows that

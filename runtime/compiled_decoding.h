@@ -18,6 +18,9 @@
 #include "runtime/constants.h"
 #include "runtime/description.h"
 
+#include <memory>
+#include <mutex>
+
 namespace attn {
 
 /// The numbers that make symbolic dimensions concrete, see ATTN_EXTENT_AXIS.
@@ -30,6 +33,18 @@ size_t arrayBytes(size_t elementBytes, const std::vector<Dimension> &dims,
 
 /// The bytes of workspace that a program needs.
 size_t workspaceBytes(const attn_program &program, Extents extents);
+
+/// The constants of an output layer of some tokens only.
+struct SomeOutputs {
+  std::vector<int32_t> tokens;
+  std::vector<AlignedBuffer> buffers; ///< In the order of the step's.
+};
+
+/// Remembers the last ones, since many decodings may have the same.
+struct LastOutputs {
+  std::mutex mutex;
+  std::shared_ptr<const SomeOutputs> last;
+};
 
 /// What all decodings of an opened model share. Not changed after `resolve`.
 struct CompiledPrograms {
@@ -58,6 +73,8 @@ struct CompiledPrograms {
     void *constant = nullptr;
     size_t array = 0;
     bool ofForce = false; ///< Whether it is one of `forceArrays`.
+    /// Of what SomeOutputs may take the place of: its number there.
+    std::optional<size_t> output{};
   };
   /// The arrays of a state. Without an initial state it begins as zeros.
   struct State {
@@ -85,6 +102,10 @@ struct CompiledPrograms {
   std::optional<size_t> weightsArray, sentenceArray, stopArray;
   /// Where the step can say the best logits only.
   std::optional<size_t> bestArray, bestTokenArray, chunkArray;
+  int64_t outputs = 0; ///< The size of the target's vocabulary.
+  /// The step's constants of outputs; empty where it takes no others.
+  std::vector<Buffer> outputConstants;
+  std::unique_ptr<LastOutputs> lastOutputs = std::make_unique<LastOutputs>();
 
   /// Takes over the buffers of `encode` and `step`, which have been checked.
   /// `constants` has its image by now.

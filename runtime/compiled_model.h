@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 4
+#define ATTN_COMPILED_MODEL_VERSION 5
 
 /// How many logits of a row a chunk has (the last one has the rest): its sum of
 /// exponentials is one number, whoever computes it (R13).
@@ -46,7 +46,10 @@ extern "C" {
 /// positions of the longest row, the new one included, and `slots` how many
 /// positions the caches hold (see runtime/past_slots.h); both are 0 but in
 /// `step`. If `best` is not 0, a `step` that can says of each row's logits the
-/// so many best ones and the sums of the chunks, instead of all. From
+/// so many best ones and the sums of the chunks, instead of all. `outputs` is
+/// the number of logits that a row has where a vocabulary is emitted: the size
+/// of that, or less if `step` is given weights and a bias of fewer outputs,
+/// packed alike, instead of the constants that the description marks. From
 /// `ATTN_EXTENT_AXIS` on stands one number per axis of the description: the
 /// longest sequence of the batch on that axis.
 enum {
@@ -55,7 +58,8 @@ enum {
   ATTN_EXTENT_PAST = 2,
   ATTN_EXTENT_SLOTS = 3,
   ATTN_EXTENT_BEST = 4,
-  ATTN_EXTENT_AXIS = 5
+  ATTN_EXTENT_OUTPUTS = 5,
+  ATTN_EXTENT_AXIS = 6
 };
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in

@@ -14,6 +14,15 @@
 
 namespace attn {
 
+int32_t findInShortlist(Shortlist list, int32_t token) {
+  if (list.empty())
+    return token;
+  auto place = std::lower_bound(list.begin(), list.end(), token);
+  return place == list.end() || *place != token
+             ? -1
+             : static_cast<int32_t>(place - list.begin());
+}
+
 bool Constraints::needHistory() const {
   return noRepeatNgram > 0 || repetitionPenalty != 1 ||
          std::any_of(
@@ -22,8 +31,8 @@ bool Constraints::needHistory() const {
 }
 
 bool Constraints::apply(const int32_t *history, int64_t emitted, int32_t end,
-                        const float *logits, float *changed,
-                        int64_t size) const {
+                        const float *logits, float *changed, int64_t size,
+                        Shortlist list) const {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   bool number = true;
   for (int64_t i = 0; i < size; ++i) {
@@ -37,15 +46,17 @@ bool Constraints::apply(const int32_t *history, int64_t emitted, int32_t end,
   // once.
   if (repetitionPenalty != 1)
     for (int64_t i = 0; i < emitted; ++i) {
-      double logit = static_cast<double>(logits[history[i]]);
-      changed[history[i]] = static_cast<float>(
+      int32_t place = findInShortlist(list, history[i]);
+      double logit = static_cast<double>(logits[place]);
+      changed[place] = static_cast<float>(
           logit < 0 ? logit * repetitionPenalty : logit / repetitionPenalty);
     }
 
-  // Not every sentence has every position.
+  // Not every sentence has every position, or every token.
   auto ban = [&](int32_t token) {
-    if (token < size)
-      changed[token] = -infinity;
+    int32_t place = findInShortlist(list, token);
+    if (place >= 0 && place < size)
+      changed[place] = -infinity;
   };
   if (emitted < minLength && end >= 0)
     ban(end);

@@ -40,12 +40,14 @@ struct Constraints {
   /// Whether the tokens of a hypothesis matter, and not only their number.
   bool needHistory() const;
 
-  /// Writes the logits [size] of a hypothesis, changed, to `changed`.
+  /// Writes the logits [size] of a hypothesis, changed, to `changed`. They are
+  /// those of the tokens of `list`, if there is one.
   /// `history` are its `emitted` tokens, the start token not among them; it is
   /// not read if `needHistory()` is false. False where a logit is NaN or +inf:
   /// no rule hides what is wrong with a model (R20).
   bool apply(const int32_t *history, int64_t emitted, int32_t end,
-             const float *logits, float *changed, int64_t size) const;
+             const float *logits, float *changed, int64_t size,
+             Shortlist list = {}) const;
 };
 
 } // namespace attn

@@ -242,6 +242,7 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
       reader.fail("expected a known role, but got " + quote(role));
     buffer.index = reader.numberOr(entry, "index", 0);
     buffer.type = reader.text(reader.member(entry, "type"), "type");
+    buffer.ofOutputs = entry.find("outputs");
     if (buffer.role == BufferRole::Observed)
       buffer.name = reader.text(reader.member(entry, "name"), "name");
     for (const JsonValue &dim :
@@ -261,6 +262,8 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.kind = Dimension::Kind::Slots;
         } else if (text == "best") {
           dimension.kind = Dimension::Kind::Best;
+        } else if (text == "outputs") {
+          dimension.kind = Dimension::Kind::Outputs;
         } else if (text.size() > 4 && text.size() < 8 &&
                    text.compare(0, 4, "axis") == 0 &&
                    text.find_first_not_of("0123456789", 4) ==
@@ -269,8 +272,8 @@ static void parseProgram(Reader &reader, const JsonValue &programs,
           dimension.number = std::stoi(text.substr(4));
         } else {
           reader.fail(
-              "expected a number, sentences, rows, past, slots, best or axisN "
-              "as dimension, but got " +
+              "expected a number, sentences, rows, past, slots, best, outputs "
+              "or axisN as dimension, but got " +
               quote(text));
         }
       }

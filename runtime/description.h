@@ -86,7 +86,7 @@ struct Alignment {
 
 /// One dimension of a buffer.
 struct Dimension {
-  enum class Kind { Number, Sentences, Rows, Past, Slots, Best, Axis };
+  enum class Kind { Number, Sentences, Rows, Past, Slots, Best, Outputs, Axis };
   Kind kind = Kind::Number;
   int64_t number = 0; ///< The size, or the number of the axis.
 };
@@ -125,6 +125,10 @@ struct Buffer {
   std::string type = "f32";
   std::vector<Dimension> dims;
   std::string name; ///< Of an observed value.
+  /// Whether it is a constant of the output layer, the packed weight [outputs /
+  /// 16, ..., 16] or the bias [outputs], that another one of fewer outputs may
+  /// take the place of.
+  bool ofOutputs = false;
 };
 
 using Program = std::vector<Buffer>;

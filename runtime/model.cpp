@@ -96,6 +96,26 @@ bool Model::finishSource(std::span<InputSource> source,
   return true;
 }
 
+/// In order, and each once.
+static void makeShortlist(TokenIds &tokens) {
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+}
+
+bool Model::finishShortlist(TokenIds &tokens, std::string &error) const {
+  const Vocabulary &vocabulary = about->targetVocabulary();
+  if (tokens.empty()) {
+    error = "expected at least one token, but got none";
+    return false;
+  }
+  if (!checkIds(tokens, vocabulary, error))
+    return false;
+  if (vocabulary.marks().end >= 0)
+    tokens.push_back(vocabulary.marks().end);
+  makeShortlist(tokens);
+  return true;
+}
+
 SearchTarget Model::searchTarget() const {
   SearchTarget target;
   if (about->target.limit)
@@ -181,6 +201,7 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
   // Without an encoder, what is continued takes the source's place.
   size_t length = hasEncoder() ? given(0) : sentence.prefix.size();
   SearchTarget target = searchTarget();
+  prepared.shortlist = sentence.shortlist;
   if (emits(Target::Kind::Positions)) {
     target.vocabularySize = targetPositions(prepared.source);
     if (about->positionsEnd())
@@ -208,6 +229,19 @@ bool Model::prepare(SourceSentence &sentence, const DecodeOptions &options,
   if (!checkTarget(sentence.prefix, target, error))
     return fail("prefix: " + error);
   prepared.prefix = std::move(sentence.prefix);
+  auto isListed = [&](int32_t token) {
+    return findInShortlist(sentence.shortlist, token) >= 0;
+  };
+  if (!std::all_of(prepared.prefix.begin(), prepared.prefix.end(), isListed)) {
+    TokenIds &own = sentence.ownShortlist;
+    if (own.empty()) {
+      own.reserve(sentence.shortlist.size() + prepared.prefix.size());
+      own.assign(sentence.shortlist.begin(), sentence.shortlist.end());
+    }
+    own.insert(own.end(), prepared.prefix.begin(), prepared.prefix.end());
+    makeShortlist(own);
+    prepared.shortlist = own;
+  }
   auto end =
       std::find(prepared.prefix.begin(), prepared.prefix.end(), target.end);
   // It ends the hypothesis; what follows it is never emitted.
@@ -242,6 +276,14 @@ bool Model::prepareForced(TokenIds forced, const SearchTarget &target,
         " as token " + std::to_string(place - forced.begin() + 1);
     return false;
   }
+  for (size_t i = 0; i < forced.size(); ++i)
+    if (findInShortlist(prepared.shortlist, forced[i]) < 0) {
+      error = "expected a forced target of tokens of the shortlist, but got " +
+              quote(about->targetVocabulary()
+                        .tokens()[static_cast<size_t>(forced[i])]) +
+              " as token " + std::to_string(i + 1);
+      return false;
+    }
   prepared.forced.emplace(std::move(forced));
   if (end >= 0)
     prepared.forced->push_back(end);

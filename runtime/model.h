@@ -36,7 +36,7 @@ struct Failure {
 struct SourceSentence {
   explicit SourceSentence(
       std::pmr::memory_resource *memory = std::pmr::get_default_resource())
-      : prefix(memory) {}
+      : prefix(memory), ownShortlist(memory) {}
 
   /// The caller's, until the sentence is decoded.
   SourceSpan source;
@@ -45,6 +45,11 @@ struct SourceSentence {
   /// value.
   InputSource forcedFrames{};
   TokenIds prefix;
+  /// What its hypotheses may be made of, where the options say that there is
+  /// such a list: one that `finishShortlist` has made, which others may have,
+  /// too, or `ownShortlist`.
+  Shortlist shortlist{};
+  TokenIds ownShortlist;
   /// By which random numbers are drawn. Its place among the sentences, if not
   /// given.
   std::optional<uint64_t> number;
@@ -129,6 +134,10 @@ public:
   /// Checks what a sentence that is not empty has for each input, and adds the
   /// end tokens. False and a message where something is wrong.
   bool finishSource(std::span<InputSource> source, std::string &error) const;
+
+  /// Puts tokens of the target in order, each once, and adds the end token.
+  /// False and a message where they are no shortlist.
+  bool finishShortlist(TokenIds &tokens, std::string &error) const;
 
   /// The input whose tokens are the memory positions of the alignment, if there
   /// is one: features are no words, and an encoder that shortens sequences has

@@ -36,6 +36,7 @@ struct Capacity {
   size_t alignment; ///< Numbers of all their alignments.
   size_t coverage;  ///< Sums of the live ones.
   size_t logits;    ///< That constraints change.
+  size_t picked;    ///< Logits of a shortlist.
   size_t samples;   ///< Tokens that can be drawn.
 
   Capacity(const SearchOptions &options, const SearchLimits &limits);
@@ -81,18 +82,20 @@ Capacity::Capacity(const SearchOptions &options, const SearchLimits &limits) {
   coverage = options.scoring.coverage > 0 ? multiplySizes({most, memory}) : 0;
   // Whatever the constraints: a plan does not depend on them.
   logits = static_cast<size_t>(limits.vocabularySize);
+  picked = options.shortlists ? logits : 0;
   this->samples = samples ? static_cast<size_t>(limits.vocabularySize) : 0;
 }
 
 /// What one step of one sentence needs and the next one does not.
 struct Scratch {
   explicit Scratch(std::pmr::memory_resource *memory)
-      : logits(memory), history(memory), best(memory), bestLogits(memory),
-        bestTokens(memory), sampler(memory), next(memory), rows(memory),
-        weights(memory), coverage(memory), live(memory) {}
+      : logits(memory), picked(memory), history(memory), best(memory),
+        bestLogits(memory), bestTokens(memory), sampler(memory), next(memory),
+        rows(memory), weights(memory), coverage(memory), live(memory) {}
 
   void reserve(const Capacity &capacity, bool weighs) {
     logits.reserve(capacity.logits);
+    picked.reserve(capacity.picked);
     history.reserve(capacity.emitted);
     best.reserve(capacity.wanted);
     bestLogits.reserve(capacity.wanted);
@@ -115,7 +118,8 @@ struct Scratch {
     int32_t attended = -1;
   };
 
-  std::pmr::vector<float> logits; ///< [vocabulary] As constraints leave them.
+  std::pmr::vector<float> logits; ///< [choices] As constraints leave them.
+  std::pmr::vector<float> picked; ///< [choices] Those of a shortlist.
   TokenIds history;               ///< Tokens, or nodes, of one hypothesis.
   BestContinuations best;
   /// Of one hypothesis.
@@ -131,6 +135,7 @@ struct Scratch {
 
 void Scratch::count(const Capacity &capacity, bool weighs, Layout &layout) {
   layout.take<float>(capacity.logits);
+  layout.take<float>(capacity.picked);
   layout.take<int32_t>(capacity.emitted);
   layout.take<Continuation>(capacity.wanted);
   layout.take<float>(capacity.wanted);
@@ -162,8 +167,10 @@ public:
         forced(sentence.forced ? *sentence.forced : sentence.prefix),
         limit(sentence.forced ? static_cast<int64_t>(sentence.forced->size())
                               : sentence.maxLength),
-        memoryPositions(memoryPositions),
-        beamWidth(sentence.forced ? 1 : options.beam),
+        memoryPositions(memoryPositions), shortlist(sentence.shortlist),
+        choices(shortlist.empty() ? this->target.vocabularySize
+                                  : static_cast<int64_t>(shortlist.size())),
+        columns(memory), beamWidth(sentence.forced ? 1 : options.beam),
         samples(options.sampling.enabled && !sentence.forced),
         branches(options.alternatives && !sentence.forced),
         most(searchWidth(options, sentence.forced.has_value())), live(memory),
@@ -192,9 +199,15 @@ public:
 
   /// Whether the next step needs all of its logits, and not only the best.
   bool needsLogits() const {
-    return !live.empty() && (emitted < static_cast<int64_t>(forced.size()) ||
-                             isLast() || options.constraints.any());
+    return !live.empty() &&
+           (!hasOwnColumns() || emitted < static_cast<int64_t>(forced.size()) ||
+            isLast() || options.constraints.any());
   }
+
+  /// Says of which tokens steps will have logits; empty: of all.
+  void setColumns(Shortlist tokens);
+  /// Whether steps have logits of the tokens that may follow, and no others.
+  bool hasOwnColumns() const { return shortlist.empty() || isColumns; }
 
   /// Takes the step's results of the live hypotheses, which are the rows from
   /// `firstRow` on. Whether all searches of the sentence, of which this is the
@@ -253,6 +266,12 @@ private:
   /// The logits as the constraints leave them, null where they are no numbers.
   const float *constrain(const Live &hypothesis, const float *logits);
   void drawSamples(size_t beam, const float *logits, double logSum);
+  /// The logits of the tokens that may follow, of those that a step has.
+  const float *pick(const float *logits);
+  /// The token that stands at a place among those that may follow.
+  int32_t tokenAt(int32_t place) const {
+    return shortlist.empty() || place < 0 ? place : shortlist[place];
+  }
 
   const Scratch::Row &row(const StepResult &step, int64_t firstRow,
                           int32_t beam);
@@ -280,6 +299,10 @@ private:
   const TokenIds &forced; ///< Tokens that are not searched for.
   int64_t limit;          ///< Tokens that a hypothesis emits at most.
   int64_t memoryPositions;
+  Shortlist shortlist;
+  int64_t choices;  ///< Tokens that may follow.
+  TokenIds columns; ///< Where a step has their logits, if not at their ids.
+  bool isColumns = false; ///< Whether a step has no other logits.
   size_t beamWidth;
   bool samples;  ///< Instead of searching.
   bool branches; ///< Into alternatives.
@@ -401,11 +424,27 @@ const float *SentenceSearch::constrain(const Live &hypothesis,
     for (size_t i = history.size(); i-- > 0; node = nodes[node].parent)
       history[i] = nodes[node].token;
   }
-  scratch.logits.resize(static_cast<size_t>(target.vocabularySize));
-  bool numbers =
-      constraints.apply(history.data(), emitted, target.end, logits,
-                        scratch.logits.data(), target.vocabularySize);
+  scratch.logits.resize(static_cast<size_t>(choices));
+  bool numbers = constraints.apply(history.data(), emitted, target.end, logits,
+                                   scratch.logits.data(), choices, shortlist);
   return numbers ? scratch.logits.data() : nullptr;
+}
+
+const float *SentenceSearch::pick(const float *logits) {
+  if (hasOwnColumns())
+    return logits;
+  scratch.picked.clear();
+  for (int32_t column : columns.empty() ? shortlist : Shortlist(columns))
+    scratch.picked.push_back(logits[column]);
+  return scratch.picked.data();
+}
+
+void SentenceSearch::setColumns(Shortlist tokens) {
+  isColumns = tokens.size() == shortlist.size();
+  columns.clear();
+  for (size_t i = 0; i < tokens.size() && !isColumns; ++i)
+    if (findInShortlist(shortlist, tokens[i]) >= 0)
+      columns.push_back(static_cast<int32_t>(i));
 }
 
 /// Draws a token for a sample, or in the first free step for all of them.
@@ -413,8 +452,7 @@ void SentenceSearch::drawSamples(size_t beam, const float *logits,
                                  double logSum) {
   bool fork = isFork();
   size_t count = fork ? options.nbest : 1;
-  bool any =
-      scratch.sampler.prepare(options.sampling, logits, target.vocabularySize);
+  bool any = scratch.sampler.prepare(options.sampling, logits, choices);
   for (size_t i = 0; i < count; ++i) {
     if (fork)
       live[beam].sample = static_cast<int32_t>(i);
@@ -422,13 +460,13 @@ void SentenceSearch::drawSamples(size_t beam, const float *logits,
       keepLive(beam);
       continue;
     }
-    int32_t token = scratch.sampler.draw(
+    int32_t place = scratch.sampler.draw(
         uniformNumber(options.sampling.seed, sentence.number,
                       static_cast<uint32_t>(live[beam].sample),
                       static_cast<uint32_t>(emitted)));
-    double logprob = static_cast<double>(logits[token]) - logSum;
+    double logprob = static_cast<double>(logits[place]) - logSum;
     scratch.next.push_back({live[beam].total + logprob, logprob,
-                            static_cast<int32_t>(beam), token});
+                            static_cast<int32_t>(beam), tokenAt(place)});
   }
 }
 
@@ -443,7 +481,9 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
                   : options.refill == Refill::Always ? 2 * beamWidth
                                                      : width;
   int64_t asked = searchBest(options, /*forced=*/false);
-  int64_t chunks = chunkCount(target.vocabularySize);
+  int64_t chunks = chunkCount(choices);
+  // There is room for those of all tokens.
+  int64_t mostChunks = chunkCount(target.vocabularySize);
   scratch.next.clear();
   scratch.best.reset(wanted);
   for (size_t beam = 0; beam < live.size(); ++beam) {
@@ -453,13 +493,14 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
     if (step.logits) {
       logits = step.logits +
                place * (step.columns ? step.columns : target.vocabularySize);
+      logits = pick(logits);
       if (!isForced && options.constraints.any())
         logits = constrain(live[beam], logits);
       if (logits)
-        logSum = logSumExp(logits, target.vocabularySize);
+        logSum = logSumExp(logits, choices);
     } else {
-      const float *maxima = step.chunks + place * 2 * chunks;
-      logSum = logSumExp(maxima, maxima + chunks, chunks);
+      const float *maxima = step.chunks + place * 2 * mostChunks;
+      logSum = logSumExp(maxima, maxima + mostChunks, chunks);
     }
     if (std::isnan(logSum)) {
       fail("expected finite logits, but got a NaN or an infinity as the "
@@ -469,7 +510,9 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
     }
     if (isForced || mustEnd) {
       int32_t token = isForced ? forced[emitted] : target.end;
-      double logprob = static_cast<double>(logits[token]) - logSum;
+      double logprob =
+          static_cast<double>(logits[findInShortlist(shortlist, token)]) -
+          logSum;
       // A row without any possible token says -inf of each.
       if (std::isnan(logprob))
         logprob = logSum;
@@ -490,13 +533,19 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
     if (logits) {
       scratch.bestLogits.resize(wanted);
       scratch.bestTokens.resize(wanted);
-      findBest(logits, target.vocabularySize, count, scratch.bestLogits.data(),
+      findBest(logits, choices, count, scratch.bestLogits.data(),
                scratch.bestTokens.data());
       best = scratch.bestLogits.data();
       tokens = scratch.bestTokens.data();
     } else {
       best = step.best + place * asked;
       tokens = step.bestTokens + place * asked;
+    }
+    if (!shortlist.empty()) {
+      scratch.bestTokens.resize(wanted);
+      std::transform(tokens, tokens + wanted, scratch.bestTokens.begin(),
+                     [&](int32_t place) { return tokenAt(place); });
+      tokens = scratch.bestTokens.data();
     }
     if (!scratch.best.offer(static_cast<int32_t>(beam), live[beam].total, best,
                             tokens, count, logSum))
@@ -842,6 +891,18 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
         forceAll(*decoding, target, searches, sentences, interrupt, error);
     if (outcome != SearchOutcome::Done)
       return outcome;
+  }
+  bool anyLive = std::any_of(searches.begin(), searches.end(),
+                             [](const SentenceSearch &search) {
+                               return !search.liveHypotheses().empty();
+                             });
+  if (options.shortlists && !bounded && anyLive) {
+    std::vector<Shortlist> lists;
+    for (const SearchSentence *sentence : sentences)
+      lists.push_back(sentence->shortlist);
+    Shortlist columns = decoding->useShortlists(lists);
+    for (SentenceSearch &search : searches)
+      search.setColumns(columns);
   }
   batch.firstRows.resize(searches.size());
   for (bool first = true;; first = false) {

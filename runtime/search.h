@@ -86,6 +86,8 @@ struct SearchOptions {
   /// The `nbest` most likely tokens behind the prefix each begin a hypothesis,
   /// which a search of its own continues. Not with sampling.
   bool alternatives = false;
+  /// Whether sentences have shortlists.
+  bool shortlists = false;
   StopRule stop = StopRule::Bound;
   double patience = 1; ///< Greater than 0.
   Refill refill = Refill::Always;
@@ -143,6 +145,9 @@ struct SearchSentence {
   /// then). They are the caller's, who keeps them while they are needed.
   const float *forcedFrames = nullptr;
   int64_t forcedFrameCount = 0;
+  /// Where the options say that there is one. It has the end token and what is
+  /// forced or a prefix, and belongs to the caller.
+  Shortlist shortlist{};
 };
 
 struct Hypothesis {

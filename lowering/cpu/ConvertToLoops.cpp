@@ -374,6 +374,7 @@ public:
   Dim pastDim() { return builder.getStringAttr("past"); }
   Dim slotsDim() { return builder.getStringAttr("slots"); }
   Dim bestDim() { return builder.getStringAttr("best"); }
+  Dim outputsDim() { return builder.getStringAttr("outputs"); }
   Dim axisDim(int64_t axis) {
     return builder.getStringAttr("axis" + std::to_string(axis));
   }
@@ -452,6 +453,39 @@ public:
                             dims, op.getPath()));
     }
     return success();
+  }
+
+  LogicalResult emit(Block &block) { return emitter->emitBlock(block); }
+
+  /// Says of a product that was emitted that other buffers, of fewer outputs,
+  /// may take the place of its weights and its bias, if nothing else uses
+  /// these.
+  void markOutputs(LinearOp linear) {
+    if (!linear.getElements().empty())
+      return;
+    Value weight = emitter->resolve(linear.getWeight());
+    unsigned number = prepared.addPacked(
+        weight, getNumFeatureElements(linear.getResult().getType()),
+        getNumFeatureElements(linear.getInput().getType()));
+    SmallVector<Buffer, 2> buffers = {arguments[{"prepared", number}]};
+    if (Value bias = linear.getBias()) {
+      auto parameter = bias.getDefiningOp<GetParameterOp>();
+      buffers.push_back(parameter ? getParameter(parameter)
+                                  : emitter->lookupBuffer(bias));
+    }
+    for (Buffer buffer : buffers)
+      if (!isa_and_present<BlockArgument>(buffer) || !buffer.hasOneUse())
+        return;
+    size_t numExtents =
+        function.front().getNumArguments() - bufferAttributes.size();
+    for (Buffer buffer : buffers) {
+      Attribute &attribute =
+          bufferAttributes[cast<BlockArgument>(buffer).getArgNumber() -
+                           numExtents];
+      NamedAttrList entries(cast<DictionaryAttr>(attribute));
+      entries.append("outputs", builder.getUnitAttr());
+      attribute = entries.getDictionary(builder.getContext());
+    }
   }
 
   /// Emits the block and ends the function.
@@ -619,11 +653,17 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       program.addOutput(
           value, program.getArgumentFor(role, index, value.getType(), dims));
     };
-    output(predict.getLogits(),
-           decoder.emitsFeatures() ? "next_frame" : "logits", 0,
-           decoder.getTargetAxis()
-               ? static_cast<int64_t>(*decoder.getTargetAxis())
-               : -1);
+    if (isRanked(decoder))
+      program.addOutput(
+          predict.getLogits(),
+          program.getArgument("logits", 0, Float32Type::get(model.getContext()),
+                              {program.rowsDim(), program.outputsDim()}));
+    else
+      output(predict.getLogits(),
+             decoder.emitsFeatures() ? "next_frame" : "logits", 0,
+             decoder.getTargetAxis()
+                 ? static_cast<int64_t>(*decoder.getTargetAxis())
+                 : -1);
     if (predict.getStop())
       output(predict.getStop(), "stop", 0, -1);
     for (auto [index, state] : llvm::enumerate(predict.getStates()))
@@ -656,7 +696,11 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
                          : axisOf(found - lengthArguments.begin());
             })))
       return failure();
-    return program.finish(&decoder.getBody().front());
+    if (failed(program.emit(decoder.getBody().front())))
+      return failure();
+    if (isRanked(decoder))
+      program.markOutputs(predict.getLogits().getDefiningOp<LinearOp>());
+    return program.finish(nullptr);
   }
 
   /// Whether the step can say of its logits the best ones only: they are a

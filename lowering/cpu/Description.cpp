@@ -210,6 +210,8 @@ json::Object attn::describePrograms(ModuleOp module) {
       object["type"] = type.isF32() ? "f32" : type.isBF16() ? "bf16" : "i32";
       if (auto name = buffer.getAs<StringAttr>("name"))
         object["name"] = name.getValue();
+      if (buffer.get("outputs"))
+        object["outputs"] = true;
       json::Array dims;
       for (Attribute dim : buffer.getAs<ArrayAttr>("dims")) {
         if (auto size = dyn_cast<IntegerAttr>(dim))

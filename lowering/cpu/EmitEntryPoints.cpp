@@ -39,6 +39,8 @@ int64_t getExtent(StringRef dim) {
     return ATTN_EXTENT_SLOTS;
   if (dim == "best")
     return ATTN_EXTENT_BEST;
+  if (dim == "outputs")
+    return ATTN_EXTENT_OUTPUTS;
   int64_t axis = 0;
   bool failed = dim.drop_front(StringRef("axis").size()).getAsInteger(10, axis);
   assert(!failed && "a dimension is one of these or axisK");

@@ -306,12 +306,16 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
   Value rows = asMatrix(builder, input, numRows, numInputs);
   if (quantized)
     rows = quantizeRows(rows, axes, numInputs);
+  bool isRanked = ranking && op->getResult(0) == ranking->logits;
   SmallVector<Value> operands = {
       rows, weights,
       // No bias: a vector of no elements.
       optionalBias ? asVector(getOrMaterialize(optionalBias), numOutputs)
                    : asVector(destination, 0),
-      asMatrix(builder, destination, numRows, numOutputs), constant(0)};
+      // Of ranked outputs there may be fewer.
+      isRanked ? destination
+               : asMatrix(builder, destination, numRows, numOutputs),
+      constant(0)};
   auto linear = dyn_cast<LinearOp>(op);
   if (linear)
     for (Value element : linear.getElements()) {
@@ -322,7 +326,7 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
     }
   auto product = getOrCreateProduct(function->getParentOfType<ModuleOp>(),
                                     linear, products);
-  if (ranking && op->getResult(0) == ranking->logits)
+  if (isRanked)
     emitOutputLayer(product, operands);
   else
     func::CallOp::create(builder, product, operands);

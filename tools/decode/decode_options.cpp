@@ -11,6 +11,7 @@
 
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace attn::tool {
@@ -205,6 +206,31 @@ static void addConstraintOptions(OptionParser &parser,
   parser.addFlag("ban-unknown",
                  "do not emit the unknown token, if there is one",
                  settings.banUnknown);
+  parser.addText("shortlist", "FILE",
+                 "emit the tokens in FILE only, one a line; faster where\nthey "
+                 "are few",
+                 settings.shortlistPath);
+  parser.addText(
+      "shortlist-table", "FILE",
+      "emit translations of the source's tokens only: lines of\nFILE "
+      "are `target source probability`",
+      settings.shortlistTablePath);
+  for (auto [name, help, count] :
+       {std::tuple("shortlist-first",
+                   "and the first N tokens of the vocabulary (default\n100)",
+                   &settings.shortlistFirst),
+        std::tuple("shortlist-best",
+                   "of each source token, the N most likely translations\n"
+                   "(default 100)",
+                   &settings.shortlistBest)})
+    parser.addOption(
+        name, "N", help,
+        [&settings, option = "--" + std::string(name),
+         count = count](const std::string &value, std::string &expected) {
+          expected = "an integer of at least 0";
+          settings.shortlistOption = option;
+          return parseNumber(value, *count);
+        });
   parser.addInteger("no-repeat-ngram", "N", "emit no N tokens in a row twice",
                     1, options.no_repeat_ngram);
   addPositive(parser, "repetition-penalty", "P",

@@ -18,6 +18,7 @@
 #include "tools/decode/progress.h"
 #include "tools/decode/result_json.h"
 #include "tools/decode/sentences.h"
+#include "tools/decode/shortlist_files.h"
 #include "tools/decode/source_line.h"
 
 #include <algorithm>
@@ -115,8 +116,10 @@ private:
   using Results = std::unique_ptr<attn_results, void (*)(attn_results *)>;
 
   Results decode(const attn_sentences *sentences,
-                 const attn_sentences *companions, const uint64_t *numbers) {
+                 const attn_sentences *companions, const uint64_t *numbers,
+                 std::span<const SourceLine> lines) {
     attn_decode_options mine = options;
+    mine.shortlists = shortlists.view(lines);
     mine.forced = companion == Companion::Forced ? companions : nullptr;
     mine.prefixes = companion == Companion::Prefix ? companions : nullptr;
     mine.sentence_numbers = numbers;
@@ -136,6 +139,7 @@ private:
   bool decodeLines(std::vector<SourceLine> &lines,
                    std::span<const Line> companions);
   bool readBans();
+  bool readShortlists();
   /// Prints a token that was just emitted; an attn_token_function.
   static int printToken(void *runner, const attn_token *token);
   /// Whether positions are printed.
@@ -178,6 +182,7 @@ private:
   std::vector<Line> banLines;
   Sentences bans;
   attn_sentences banned = {};
+  Shortlists shortlists;
   OutputFile pictureFile;
   AlignmentPicture picture;
   attn_error error = ATTN_ERROR_INIT;
@@ -240,6 +245,29 @@ bool Runner::readBans() {
   return true;
 }
 
+bool Runner::readShortlists() {
+  bool tokens = !settings.shortlistPath.empty();
+  if (!tokens && settings.shortlistTablePath.empty())
+    return true;
+  const attn_vocabulary *target =
+      api.vocabulary(model, static_cast<size_t>(info.target_vocabulary));
+  const char *option = tokens ? "--shortlist" : "--shortlist-table";
+  if (!target)
+    return fail(std::string("expected a model that emits tokens with ") +
+                option + ", but got " + quote(info.name));
+  if (!tokens && info.source_vocabulary < 0)
+    return fail(std::string("expected a model whose first input is tokens "
+                            "with ") +
+                option + ", but got " + quote(info.name));
+  std::string problem;
+  return (tokens
+              ? shortlists.readTokens(settings.shortlistPath, *target, problem)
+              : shortlists.readTable(settings.shortlistTablePath, *target,
+                                     settings.shortlistFirst,
+                                     settings.shortlistBest, problem)) ||
+         fail(problem);
+}
+
 bool Runner::prepare() {
   if (info.target == ATTN_TARGET_FEATURES &&
       (settings.diagnose || settings.summary || !settings.dumpPath.empty()))
@@ -251,7 +279,8 @@ bool Runner::prepare() {
                 quote(info.name));
   Sources none(reader.inputs);
   std::string problem;
-  if (!readBans() || !decode(none.view(), nullptr, nullptr))
+  if (!readBans() || !readShortlists() ||
+      !decode(none.view(), nullptr, nullptr, {}))
     return false;
   return settings.alignSvgPath.empty() ||
          pictureFile.open(settings.alignSvgPath, problem) || fail(problem);
@@ -391,7 +420,7 @@ bool Runner::decodeLines(std::vector<SourceLine> &lines,
     numbers.push_back(lineNumber + i);
   }
   attn_sentences beside = others.view();
-  Results results = decode(sources.view(), &beside, numbers.data());
+  Results results = decode(sources.view(), &beside, numbers.data(), lines);
   if (!results)
     return false;
   progress.erase();
@@ -659,6 +688,12 @@ int runDecodeTool(const std::string &tool, const DecodeSettings &settings,
     return usage("expected one of --force and --prefix, but got both");
   if (force && settings.alternatives)
     return usage("expected one of --force and --alternatives, but got both");
+  if (!settings.shortlistPath.empty() && !settings.shortlistTablePath.empty())
+    return usage("expected one of --shortlist and --shortlist-table, but got "
+                 "both");
+  if (settings.shortlistTablePath.empty() && !settings.shortlistOption.empty())
+    return usage("expected --shortlist-table with " + settings.shortlistOption +
+                 ", but got none");
   if (settings.diagnose)
     for (auto [other, name] : {std::pair(options.nbest > 1, "--nbest"),
                                std::pair(settings.stream, "--stream"),

@@ -46,6 +46,12 @@ struct DecodeSettings {
   std::string prefixPath;
   std::vector<std::string> bans;
   std::string banPath;
+  /// Lists of tokens that results are made of, or empty.
+  std::string shortlistPath, shortlistTablePath;
+  /// See Shortlists::readTable.
+  size_t shortlistFirst = 100, shortlistBest = 100;
+  /// An option of such tables that was given, or empty.
+  std::string shortlistOption;
   std::string alignSvgPath;
   /// Lines to read before they are decoded.
   size_t window = 512;

@@ -68,7 +68,7 @@ public:
   void step(std::vector<float> states, int64_t best, float *logits,
             float *bestLogits, int32_t *bestTokens, float *chunks) {
     int64_t rows = states.size() / numInputs;
-    int64_t extents[ATTN_EXTENT_AXIS] = {1, rows, 0, 0, best};
+    int64_t extents[ATTN_EXTENT_AXIS] = {1, rows, 0, 0, best, size};
     std::vector<int32_t> numbers(rows);
     std::vector<float> next(states.size());
     run("step", extents,

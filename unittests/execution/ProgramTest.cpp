@@ -134,7 +134,7 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
                      uh(numSentences * numKeys * 5), eh(uh.size());
   std::vector<int32_t> n = toIntegers(lengths), encodedLengths(numSentences);
   // No past, so neither positions nor slots of one.
-  int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, numKeys};
+  int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, 0, numKeys};
   program.run("encode", encodeExtents,
               {x.data(), n.data(), h.data(), uh.data(), eh.data(),
                encodedLengths.data(), packedU.data()});
@@ -146,7 +146,7 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   std::vector<int32_t> tokens(numRows), positions(numRows),
       rows = toIntegers(sentences);
   std::vector<float> s = toFloats(states);
-  int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, numKeys};
+  int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, 3, numKeys};
   program.run("step", stepExtents,
               {tokens.data(), positions.data(), rows.data(), h.data(),
                uh.data(), eh.data(), encodedLengths.data(), s.data(),

@@ -545,6 +545,17 @@ typedef struct attn_decode_options {
    * where that of the frame before did end the hypothesis, too. An error where
    * the model has no alignment. 0 (the default): they do not. */
   int64_t stall ATTN_DEFAULT(0);
+  /** Lists of target tokens, one for all sentences or one for each: nothing
+   * else is emitted, and log-probabilities are those among the tokens of the
+   * list (of an ensemble, too). Where a list is much shorter than the
+   * vocabulary, decoding is faster, but not with `buffer`. Order and
+   * duplicates do not matter. The end token and the tokens of a sentence's
+   * prefix are always in its list; a forced target of other tokens is an error
+   * of its sentence. Words must be in the vocabulary, and a list has at least
+   * one token: where one of several lists is wrong, that is an error of its
+   * sentence. An error where the model emits no tokens. Null (the default): all
+   * tokens. */
+  const attn_sentences *shortlists ATTN_DEFAULT(NULL);
 } attn_decode_options;
 
 /** What calls of `decode` will be given at most, see `memory_plan`. */
@@ -561,6 +572,8 @@ typedef struct attn_limits {
   /** Bytes of a source's word; matters for `replace_unknown` only. Default
    * 0. */
   size_t word_bytes ATTN_DEFAULT(0);
+  /** Tokens of a shortlist as it is given, duplicates counted. Default 0. */
+  size_t shortlist_length ATTN_DEFAULT(0);
 } attn_limits;
 
 static inline attn_limits attn_default_limits(void) {
@@ -571,6 +584,7 @@ static inline attn_limits attn_default_limits(void) {
   limits.source_length = 0;
   limits.target_length = 0;
   limits.word_bytes = 0;
+  limits.shortlist_length = 0;
   return limits;
 }
 
@@ -620,6 +634,7 @@ static inline attn_decode_options attn_default_decode_options(void) {
   options.epsilon = 0.0;
   options.stop_threshold = 0.5;
   options.stall = 0;
+  options.shortlists = NULL;
   return options;
 }
 
@@ -844,8 +859,9 @@ typedef struct attn_api {
    * The bytes of `attn_decode_options::buffer` with which every call of
    * `decode` within the limits succeeds, with these options or with less of
    * beam, nbest, batch_size, max_length_factor and max_length_offset.
-   * `options` may be null: the defaults; `forced` and `prefixes` in them matter
-   * by being null or not, their sentences are not read. `limits` may be null:
+   * `options` may be null: the defaults; `forced`, `prefixes` and `shortlists`
+   * in them matter by being null or not, what they hold is not read. `limits`
+   * may be null:
    * the defaults. 0 on failure.
    */
   size_t (*memory_plan)(const attn_model *model,

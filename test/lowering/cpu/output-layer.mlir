@@ -4,9 +4,13 @@
 // vocabulary in chunks then, which are ranked while they are near: what is
 // stored of logits is one chunk.
 // CHECK-LABEL: func.func @step
+// CHECK-SAME: dims = ["rows", "outputs"], index = 0 : i64, role = "logits"
 // CHECK-SAME: dims = ["rows", "best"], index = 0 : i64, role = "best_logit"
 // CHECK-SAME: dims = ["rows", "best"], index = 0 : i64, role = "best_token"
 // CHECK-SAME: dims = ["rows", 2, 4], index = 0 : i64, role = "chunk_sum"
+// Of the vocabulary a part may be wanted: weights of fewer outputs take the
+// place of these.
+// CHECK-SAME: dims = [63, 8, 16], index = 0 : i64, outputs, role = "prepared"
 // CHECK: memref.alloc(%{{.*}}) : memref<?x256xf32>
 // CHECK: scf.for
 // CHECK: call @product

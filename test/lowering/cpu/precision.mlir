@@ -35,7 +35,7 @@
 // and no weight in f32; what is looked up stays f32.
 // INT8-LABEL: func.func @step(
 // INT8-SAME: dims = [6, 8], index = 0 : i64, role = "parameter", type = f32
-// INT8-SAME: dims = [1, 4, 16], index = 0 : i64, role = "prepared", type = i32
+// INT8-SAME: dims = [1, 4, 16], index = 0 : i64, outputs, role = "prepared", type = i32
 // INT8-NOT: role = "prepared", type = f32
 // INT8: call @quantize_rows
 // INT8: call @product_int8
@@ -49,7 +49,7 @@
 // BF16: arith.shli
 // BF16: math.fma %{{.*}} : vector<16xf32>
 // BF16-LABEL: func.func @step(
-// BF16-SAME: dims = [1, 8, 16], index = 0 : i64, role = "prepared", type = bf16
+// BF16-SAME: dims = [1, 8, 16], index = 0 : i64, outputs, role = "prepared", type = bf16
 // BF16-LABEL: func.func @prepare(
 // BF16: call @round_weights
 attn.model @m {
