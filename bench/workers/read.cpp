@@ -7,9 +7,12 @@
 //
 //   bench_read CANDIDATE
 //
-// Reads of some queries a sentence, by CANDIDATE: `attn` is the compiled read;
-// `loops` are the loops that a C++ programmer writes, with all that GCC can do;
-// `touch` only reads keys and values, so it is the bound that memory sets.
+// Reads of some queries a sentence, by CANDIDATE: `attn` is the compiled read,
+// the additive one as a step of a decoder has it, which finds what depends on
+// the keys alone computed; `attn-once` is that of a function, which is given
+// keys; `loops` are the loops that a C++ programmer writes, with all that GCC
+// can do; `touch` only reads keys and values, so it is the bound that memory
+// sets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +61,44 @@ func.func @f(%q: tensor<?x{0}xf32>, %k: tensor<?x?x{0}xf32>,
     attn.yield %b : tensor<{0}xf32>
   } -> tensor<?x{0}xf32>
   return %s : tensor<?x{0}xf32>
+}
+)";
+
+/// The same as a decoder, whose steps do nothing but read: its state is the
+/// query, what it predicts is the context. What depends on the keys alone is
+/// computed by its encoder, once for a sentence.
+static const char *const additiveDecoderText = R"(
+attn.model @m {{
+  attn.vocabulary @words size {0}
+  attn.parameter @v : tensor<{0}xf32>
+  attn.encoder inputs ["k", "h"] vocabularies ["", ""] ends [false, false]
+      axes [0, 0] {{
+  ^bb0(%k: tensor<?x?x{0}xf32>, %h: tensor<?x?x{0}xf32>, %n: tensor<?xi32>):
+    attn.encoded memory(%k, %h : tensor<?x?x{0}xf32>, tensor<?x?x{0}xf32>)
+        axes [0, 0] lengths(%n)
+  }
+  attn.decoder vocabulary @words memories ["k", "h"] axes [0, 0] states ["q"]
+      axes [-1] zero [true] {{
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>,
+       %k: tensor<?x?x{0}xf32>, %h: tensor<?x?x{0}xf32>, %n: tensor<?xi32>,
+       %q: tensor<?x{0}xf32>):
+    %v = attn.get_parameter @v : tensor<{0}xf32>
+    %c = attn.read softmax ins(%q[row] : tensor<?x{0}xf32>,
+        %k[source, key] : tensor<?x?x{0}xf32>, %v[] : tensor<{0}xf32>,
+        %h[source, key] : tensor<?x?x{0}xf32>) lengths(%n) rows(%r) score {{
+    ^bb0(%a: tensor<{0}xf32>, %b: tensor<{0}xf32>, %d: tensor<{0}xf32>,
+         %e: tensor<{0}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
+      %0 = arith.addf %a, %b : tensor<{0}xf32>
+      %1 = math.tanh %0 : tensor<{0}xf32>
+      %2 = attn.dot %d, %1 : tensor<{0}xf32> -> f32
+      attn.yield %2 : f32
+    } summand {{
+    ^bb0(%a: tensor<{0}xf32>, %b: tensor<{0}xf32>, %d: tensor<{0}xf32>,
+         %e: tensor<{0}xf32>, %i: i32, %j: i32, %o: i32, %m: i32):
+      attn.yield %e : tensor<{0}xf32>
+    } -> tensor<?x{0}xf32>
+    attn.predict %c : tensor<?x{0}xf32> states(%q : tensor<?x{0}xf32>)
+  }
 }
 )";
 
@@ -158,6 +199,48 @@ std::function<void()> bind(std::shared_ptr<Read> read,
       };
 }
 
+/// The arrays of a decoder's programs, see runtime/compiled_model.h.
+struct Decoding {
+  explicit Decoding(std::shared_ptr<Read> of)
+      : read(std::move(of)), keys(read->keys.size, 0),
+        values(read->values.size, 0), exponentials(read->keys.size, 0),
+        states(read->queries.size, 0), lengths(read->sentences),
+        tokens(read->rows), positions(read->rows) {}
+
+  std::shared_ptr<Read> read;
+  Array keys, values, exponentials, states; ///< What the programs write.
+  std::vector<int32_t> lengths, tokens, positions;
+};
+
+/// A program of a model with its arrays and its workspace, ready to be called.
+std::function<void()> bindProgram(Jit &jit, const std::string &name,
+                                  std::vector<int64_t> extents,
+                                  std::vector<void *> arrays) {
+  size_t bytes = jit.lookup<int64_t(const int64_t *)>(
+      "attn_" + name + "_workspace")(extents.data());
+  auto workspace = std::make_shared<Array>(bytes / sizeof(float) + 16, 0);
+  auto *program =
+      jit.lookup<void(const int64_t *, void *const *, void *)>("attn_" + name);
+  return [=] { program(extents.data(), arrays.data(), workspace->data()); };
+}
+
+/// Encodes, and gives the step.
+std::function<void()> bindDecoder(std::shared_ptr<Read> read, Jit &jit) {
+  auto d = std::make_shared<Decoding>(read);
+  int64_t sentences = read->sentences, positions = read->positions;
+  bindProgram(jit, "encode", {sentences, sentences, 0, 0, 0, positions},
+              {read->keys.data(), read->values.data(), read->lengths.data(),
+               d->keys.data(), d->values.data(), d->exponentials.data(),
+               d->lengths.data()})();
+  auto step = bindProgram(
+      jit, "step", {sentences, int64_t(read->rows), 0, 0, 0, positions},
+      {d->tokens.data(), d->positions.data(), read->sources.data(),
+       d->keys.data(), d->values.data(), d->exponentials.data(),
+       d->lengths.data(), read->queries.data(), read->contexts.data(),
+       d->states.data(), read->vector.data()});
+  return [d, step] { step(); };
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -181,11 +264,13 @@ int main(int argc, char **argv) {
       return finish(
           [=] { ::attn::bench::loops_veclib::additiveRead(read->loops()); });
     }
+    bool isStep = read->heads == 1 && candidate == "attn";
     std::unique_ptr<Jit> &jit = compiled[{read->heads, read->features}];
     size_t width = read->features / read->heads;
     if (!jit)
       jit = ::attn::bench::compile(
-          read->heads == 1
+          isStep ? llvm::formatv(additiveDecoderText, read->features).str()
+          : read->heads == 1
               ? llvm::formatv(additiveText, read->features).str()
               : llvm::formatv(dotText, read->heads, width,
                               llvm::formatv("{0:e}", 1 / std::sqrt(width)))
@@ -193,6 +278,8 @@ int main(int argc, char **argv) {
           context);
     if (!jit)
       ::attn::bench::fail("the read does not compile");
+    if (isStep)
+      return finish(bindDecoder(read, *jit));
     Function *function = jit->lookup<Function>("_mlir_ciface_f");
     if (read->heads == 1)
       return finish(bind<2>(read, {int64_t(width)}, function));

@@ -22,6 +22,8 @@ def run(environment, workload, threads):
                   takes=lambda shape: shape["heads"] > 1)])
     candidates = [
         Candidate("attn", lambda threads: [program, "attn"]),
+        Candidate("attn-once", lambda threads: [program, "attn-once"],
+                  takes=lambda shape: shape["heads"] == 1),
         Candidate("loops", lambda threads: [program, "loops"],
                   takes=lambda shape: shape["heads"] == 1 and shape["queries"] == 1),
         # Not an output to compare: the bound that memory sets.

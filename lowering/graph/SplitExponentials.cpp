@@ -254,16 +254,17 @@ void Splitter::split(DotOp dot) {
 }
 
 void Splitter::run() {
+  llvm::SmallPtrSet<Operation *, 8> repairs = getRepairs(block);
   SmallVector<DotOp> dots;
   for (auto dot : block.getOps<DotOp>())
-    if (sides[dot.getResult()].isPair() &&
+    if (!repairs.contains(dot) && sides[dot.getResult()].isPair() &&
         getFeatures(dot.getResult().getType()).empty())
       dots.push_back(dot);
   for (DotOp dot : dots)
     split(dot);
   for (Operation &inner : block)
     if (isFunction(&inner) && sides[inner.getResult(0)].isPair() &&
-        !results.contains(&inner)) {
+        !results.contains(&inner) && !repairs.contains(&inner)) {
       Terms terms;
       std::string reason = findTerms(&inner, terms);
       remark::missed(inner.getLoc(), remarkOpts)

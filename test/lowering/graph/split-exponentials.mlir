@@ -2,6 +2,10 @@
 // RUN: attn-opt %s -attn-split-exponentials -attn-hoist-memory -canonicalize | FileCheck %s --check-prefix=HOISTED
 // RUN: attn-opt %s -attn-split-exponentials -o /dev/null --remarks-filter='attn-split-.*' 2>&1 | FileCheck %s --check-prefix=REMARK
 
+// A second time changes nothing.
+// RUN: attn-opt %s -attn-split-exponentials -o %t.once
+// RUN: attn-opt %t.once -attn-split-exponentials | diff %t.once -
+
 // Terms are collected by their side, a constant with the query; the score as it
 // was written is there for what is no number.
 // CHECK-LABEL: @additive
