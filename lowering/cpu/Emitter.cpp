@@ -715,47 +715,26 @@ static void collectSharedQuotients(Value value,
       collectSharedQuotients(operand, quotients);
 }
 
-void Emitter::shareDivision(arith::DivFOp quotient,
-                            ArrayRef<ElementIndex> places) {
-  Value one = splat(constantF32(1));
-  SmallVector<Value> divisors;
-  for (const ElementIndex &place : places) {
-    Value divisor = evaluate(quotient.getRhs(), place);
-    // Lanes beyond the end must not touch those of other chunks.
-    divisors.push_back(
-        place.mask ? arith::SelectOp::create(builder, place.mask, divisor, one)
-                   : divisor);
-  }
+void Emitter::shareDivision(arith::DivFOp quotient, const ElementIndex &first,
+                            const ElementIndex &second) {
+  Value a = evaluate(quotient.getRhs(), first);
+  Value b = evaluate(quotient.getRhs(), second);
+  // Lanes beyond the end must not touch those of the other chunk.
+  if (second.mask)
+    b = arith::SelectOp::create(builder, second.mask, b, splat(constantF32(1)));
   // c / (a b) times b is c / a.
-  std::function<Value(ArrayRef<Value>)> product = [&](ArrayRef<Value> factors) {
-    if (factors.size() == 1)
-      return factors.front();
-    size_t half = factors.size() / 2;
-    return arith::MulFOp::create(builder, product(factors.take_front(half)),
-                                 product(factors.drop_front(half)))
-        .getResult();
-  };
-  SmallVector<Value> quotients;
-  std::function<void(ArrayRef<Value>, Value)> divide =
-      [&](ArrayRef<Value> factors, Value whole) {
-        if (factors.size() == 1)
-          return quotients.push_back(whole);
-        ArrayRef<Value> left = factors.take_front(factors.size() / 2);
-        ArrayRef<Value> right = factors.drop_front(left.size());
-        divide(left, arith::MulFOp::create(builder, whole, product(right)));
-        divide(right, arith::MulFOp::create(builder, whole, product(left)));
-      };
-  divide(divisors, arith::DivFOp::create(
-                       builder, evaluate(quotient.getLhs(), places.front()),
-                       product(divisors)));
-  for (auto [place, value] : llvm::zip(places, quotients))
-    cache[getCacheKey(quotient.getResult(), place)] = value;
+  Value both =
+      arith::DivFOp::create(builder, evaluate(quotient.getLhs(), first),
+                            arith::MulFOp::create(builder, a, b));
+  cache[getCacheKey(quotient.getResult(), first)] =
+      arith::MulFOp::create(builder, both, b);
+  cache[getCacheKey(quotient.getResult(), second)] =
+      arith::MulFOp::create(builder, both, a);
 }
 
 Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
-  // So many quotients share a division; chunk i is in group i / together
-  // whatever the processor (R21).
-  constexpr int64_t together = 4;
+  // Chunks 2 i and 2 i + 1 share divisions whatever the processor (R21). With
+  // more of them, products would take longer than divisions.
   int64_t size = getFeatures(op.getLhs().getType()).back();
   llvm::SetVector<Operation *> quotients;
   for (Value operand : op->getOperands())
@@ -778,13 +757,15 @@ Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
       [&](Value a, Value b) -> Value {
         return arith::AddFOp::create(builder, a, b);
       },
-      quotients.empty() ? 1 : together,
+      quotients.empty() ? 1 : 2,
       [&](ArrayRef<Chunk> chunks) {
-        SmallVector<ElementIndex> places;
-        for (auto [start, mask] : chunks)
-          places.push_back(placeOf(start, mask));
+        if (chunks.size() < 2)
+          return;
+        auto [first, noMask] = chunks.front();
+        auto [second, mask] = chunks.back();
         for (Operation *quotient : quotients)
-          shareDivision(cast<arith::DivFOp>(quotient), places);
+          shareDivision(cast<arith::DivFOp>(quotient), placeOf(first, noMask),
+                        placeOf(second, mask));
       });
 }
 

@@ -183,9 +183,10 @@ private:
   Value evaluateUncached(Value value, const ElementIndex &index);
   Value evaluateElementwise(Operation *op, const ElementIndex &index);
   Value evaluateDot(DotOp op, const ElementIndex &index);
-  /// Evaluates a quotient at several places with one division, for what
-  /// follows at these places.
-  void shareDivision(arith::DivFOp quotient, ArrayRef<ElementIndex> places);
+  /// Evaluates a quotient at two places with one division, for what follows at
+  /// these places. The first has no mask.
+  void shareDivision(arith::DivFOp quotient, const ElementIndex &first,
+                     const ElementIndex &second);
   /// What the cache knows the value of an element by.
   using CacheKey = std::vector<void *>;
   static CacheKey getCacheKey(Value value, const ElementIndex &index);
