@@ -8,6 +8,7 @@
 #include "unittests/execution/Jit.h"
 
 #include "dialect/Attn.h"
+#include "runtime/compiled_model.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,14 +73,14 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   std::vector<float> weights = random(numOutputs * numInputs),
                      bias = random(numOutputs),
                      packed((numOutputs + 15) / 16 * 16 * numInputs);
-  int64_t none[5] = {};
+  int64_t none[ATTN_EXTENT_AXIS] = {};
   void *prepareBuffers[] = {packed.data(), weights.data()};
   prepare(none, prepareBuffers, nullptr);
   for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97, 145}) {
     std::vector<float> states = random(rows * numInputs),
                        next(rows * numInputs), logits(rows * numOutputs);
     std::vector<int32_t> unused(rows);
-    int64_t extents[] = {rows, rows, 0, 0, 0};
+    int64_t extents[ATTN_EXTENT_AXIS] = {rows, rows, 0, 0, 0, numOutputs};
     std::vector<char> workspace(
         jit->lookup<int64_t(const int64_t *)>("attn_step_workspace")(extents) +
         1);
