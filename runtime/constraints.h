@@ -33,8 +33,9 @@ struct Constraints {
   /// negative and divided by it if not. Greater than 0; 1: nothing happens.
   double repetitionPenalty = 1;
 
-  bool any() const {
-    return minLength > 0 || !banned.empty() || noRepeatNgram > 0 ||
+  /// Whether a rule acts on the logits behind so many tokens.
+  bool act(int64_t emitted) const {
+    return emitted < minLength || !banned.empty() || noRepeatNgram > 0 ||
            repetitionPenalty != 1;
   }
   /// Whether the tokens of a hypothesis matter, and not only their number.

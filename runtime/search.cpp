@@ -201,7 +201,7 @@ public:
   bool needsLogits() const {
     return !live.empty() &&
            (!hasOwnColumns() || emitted < static_cast<int64_t>(forced.size()) ||
-            isLast() || options.constraints.any());
+            isLast() || options.constraints.act(emitted));
   }
 
   /// Says of which tokens steps will have logits; empty: of all.
@@ -494,7 +494,7 @@ bool SentenceSearch::findContinuations(const StepResult &step, int64_t firstRow,
       logits = step.logits +
                place * (step.columns ? step.columns : target.vocabularySize);
       logits = pick(logits);
-      if (!isForced && options.constraints.any())
+      if (!isForced && options.constraints.act(emitted))
         logits = constrain(live[beam], logits);
       if (logits)
         logSum = logSumExp(logits, choices);

@@ -94,8 +94,9 @@ def run(environment, workload, threads):
         sentences, checked = (100, 100) if environment.quick else (500, 500)
         rounds = 1 if environment.quick else 10
     else:
-        # As many steps for all: no end before the maximum length.
-        rule = {"max_length_factor": 0, "max_length_offset": 24, "min_length": 24,
+        # As many steps for all: of random weights, no end is likely before the maximum
+        # length.
+        rule = {"max_length_factor": 0, "max_length_offset": 24, "min_length": 1,
                 "stop": "count"}
         settings = [
             decoding.Setting("beam 4, batch 1", beam=4, batch=1, latency=True, chunk=1,

@@ -174,6 +174,8 @@ TEST(Search, MinimumLengthBansTheEndBeforeNormalising) {
   EXPECT_EQ(found[0].tokens, (TokenIds{A, A, end}));
   EXPECT_NEAR(found[0].wordLogprobs[0], std::log(.4 / .5), 1e-6);
   EXPECT_NEAR(found[0].wordLogprobs[2], std::log(.5), 1e-6);
+  // All logits are asked for only where the rule acts on them.
+  EXPECT_EQ(backend.bestOfSteps, (std::vector<int64_t>{0, 0, 1}));
 }
 
 TEST(Search, NothingLeftToEmitEndsTruncated) {

@@ -95,7 +95,7 @@ TEST(Shortlist, IsWhatIsLeftOfADistribution) {
                                   return plain;
                                 }())[0]
                           .hypotheses;
-        if (!options.constraints.any())
+        if (!options.constraints.act(0))
           EXPECT_EQ(forced[0].wordLogprobs, found[rank].wordLogprobs);
       }
     }

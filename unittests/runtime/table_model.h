@@ -65,6 +65,7 @@ public:
 
   std::vector<TokenIds> encoded;
   std::vector<int64_t> rowsOfSteps;
+  std::vector<int64_t> bestOfSteps; ///< How many of the best were asked for.
 
 private:
   class TableDecoding : public Decoding {
@@ -107,6 +108,7 @@ private:
       prefixes = std::move(now);
       first = false;
       table.rowsOfSteps.push_back(request.rows);
+      table.bestOfSteps.push_back(request.best);
       result.logits = logits.data();
       if (table.weights) {
         result.weights = weights.data();
