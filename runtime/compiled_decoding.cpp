@@ -8,7 +8,7 @@
 #include "runtime/compiled_decoding.h"
 #include "runtime/float_math.h"
 #include "runtime/past_slots.h"
-#include "runtime/workers.h"
+#include "runtime/team.h"
 
 #include <algorithm>
 #include <cstring>
@@ -132,6 +132,7 @@ void fillExtents(const CompiledPrograms &programs, int64_t sentences,
   extents[ATTN_EXTENT_SLOTS] = 0;
   extents[ATTN_EXTENT_BEST] = 0;
   extents[ATTN_EXTENT_OUTPUTS] = programs.outputs;
+  extents[ATTN_EXTENT_SHARES] = 1;
   for (int32_t axis = 0; axis < static_cast<int32_t>(programs.axes.size());
        ++axis)
     extents[ATTN_EXTENT_AXIS + axis] = axisLength(
@@ -275,16 +276,16 @@ private:
   void reserveSlots();
   void gatherStates(const StepRequest &request);
   void run(const attn_program &program,
-           const std::vector<CompiledPrograms::Slot> &slots);
-  void runStep(const Workers *workers);
+           const std::vector<CompiledPrograms::Slot> &slots,
+           const Workers *workers);
   /// Tells of the alignment's weights, which programs of these extents wrote.
   void describeWeights(Extents extents, StepResult &result) const;
 
   const CompiledPrograms &programs;
   Arena &memory;
   Places places;
-  /// Those of parts of the rows, which are computed at once.
-  std::vector<Places> parts;
+  /// Those who share the work of programs; made when there are several.
+  std::unique_ptr<Team> team;
   PastSlots slots;
   std::shared_ptr<const SomeOutputs> some; ///< Null: all outputs.
   /// What the last whole targets were computed in.
@@ -353,7 +354,7 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
                static_cast<char *>(to));
   }
   if (!programs.encode.empty())
-    run(programs.compiled.encode, programs.encode);
+    run(programs.compiled.encode, programs.encode, nullptr);
   for (size_t i = 0; i < programs.states.size(); ++i) {
     std::optional<size_t> initial = programs.states[i].initial;
     places.befores[i] = initial ? places.addresses[*initial] : nullptr;
@@ -393,82 +394,33 @@ void CompiledDecoding::reserveSlots() {
   }
 }
 
+/// Runs a program, with what workers there are: they share each of its kernels.
 void CompiledDecoding::run(const attn_program &program,
-                           const std::vector<CompiledPrograms::Slot> &slots) {
+                           const std::vector<CompiledPrograms::Slot> &slots,
+                           const Workers *workers) {
   for (size_t i = 0; i < slots.size(); ++i)
     places.buffers[i] = slots[i].constant ? constantOf(slots[i])
                                           : places.addresses[slots[i].array];
+  // A bounded memory is planned for one.
+  size_t shares = 1;
+  if (workers && workers->areReady() && !memory.isBounded())
+    shares = std::min(workers->count, Team::most);
+  places.extents[ATTN_EXTENT_SHARES] = static_cast<int64_t>(shares);
   size_t size = workspaceBytes(program, extents());
   // Over a past it grows a little in every step; what is outgrown is lost.
   if (!memory.isBounded() && size > places.workspaceSize)
     size = std::max(size, 2 * places.workspaceSize);
   Layout layout(memory);
   places.takeWorkspace(size, layout);
-  program.run(places.extents, places.buffers, places.workspace);
-}
-
-/// Runs the step, its rows in parts if there are workers: a row does not depend
-/// on those beside it (R13), and writes nothing but what is its own.
-void CompiledDecoding::runStep(const Workers *workers) {
-  // A part of one row alone goes through the weights for little.
-  const int64_t rows = places.extents[ATTN_EXTENT_ROWS];
-  const size_t count =
-      workers && workers->areReady() && !memory.isBounded()
-          ? std::min(workers->count, static_cast<size_t>(rows + 1) / 2)
-          : 1;
-  if (count < 2) {
-    run(programs.compiled.step, programs.step);
-    return;
-  }
-  Layout layout(memory);
-  while (parts.size() < count) {
-    Places &part = parts.emplace_back();
-    part.extents = layout.take<int64_t>(programs.extentCount());
-    part.buffers = layout.take<void *>(programs.step.size());
-  }
-  for (size_t i = 0; i < count; ++i) {
-    Places &part = parts[i];
-    int64_t first =
-                rows * static_cast<int64_t>(i) / static_cast<int64_t>(count),
-            end = rows * static_cast<int64_t>(i + 1) /
-                  static_cast<int64_t>(count);
-    std::copy_n(places.extents, programs.extentCount(), part.extents);
-    part.extents[ATTN_EXTENT_ROWS] = end - first;
-    for (size_t b = 0; b < programs.step.size(); ++b) {
-      const CompiledPrograms::Slot &slot = programs.step[b];
-      part.buffers[b] = constantOf(slot);
-      if (slot.constant)
-        continue;
-      const CompiledPrograms::Array &array = programs.arrays[slot.array];
-      char *address = static_cast<char *>(places.addresses[slot.array]);
-      // Rows are the first dimension of what has any.
-      if (address &&
-          (array.growth == Growth::Rows || array.growth == Growth::Choice))
-        address += static_cast<size_t>(first) *
-                   arrayBytes(array.elementBytes, array.dims, extents(), 1);
-      part.buffers[b] = address;
-    }
-    size_t size = workspaceBytes(programs.compiled.step,
-                                 {part.extents, programs.extentCount()});
-    if (size > part.workspaceSize)
-      part.takeWorkspace(std::max(size, 2 * part.workspaceSize), layout);
-  }
-
-  class Parts final : public Workers::Tasks {
-  public:
-    explicit Parts(CompiledDecoding &decoding) : decoding(decoding) {}
-    void run(size_t number) override {
-      FloatingPointScope floatingPoint;
-      Places &part = decoding.parts[number];
-      decoding.programs.compiled.step.run(part.extents, part.buffers,
-                                          part.workspace);
-    }
-
-  private:
-    CompiledDecoding &decoding;
-  };
-  Parts tasks(*this);
-  workers->run(count, tasks);
+  if (shares == 1)
+    return program.run(places.extents, places.buffers, places.workspace,
+                       nullptr);
+  if (!team)
+    team = std::make_unique<Team>(shares);
+  team->run(*workers, [&](attn_team_member &member) {
+    FloatingPointScope floatingPoint;
+    program.run(places.extents, places.buffers, places.workspace, &member);
+  });
 }
 
 /// Writes the columns of some outputs: of blocks [K, lanes], beyond the last
@@ -603,7 +555,7 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
       memcpy(places.addresses[i], from,
              static_cast<size_t>(request.rows) * sizeof(int32_t));
   }
-  runStep(request.workers);
+  run(programs.compiled.step, programs.step, request.workers);
   started = true;
   for (size_t i = 0; i < programs.states.size(); ++i)
     places.befores[i] = places.addresses[programs.states[i].next];
@@ -692,6 +644,7 @@ bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
                              places.extents + programs.extentCount());
   sizes[ATTN_EXTENT_ROWS] = request.rows;
   sizes[ATTN_EXTENT_PAST] = request.positions;
+  sizes[ATTN_EXTENT_SHARES] = 1;
   forced.clear();
   result = StepResult();
   for (const CompiledPrograms::Array &array : programs.forceArrays) {
@@ -714,7 +667,8 @@ bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
                       : slot.ofForce ? forced[slot.array].data()
                                      : places.addresses[slot.array]);
   AlignedBuffer workspace(workspaceBytes(programs.compiled.force, sizes));
-  programs.compiled.force.run(sizes.data(), buffers.data(), workspace.data());
+  programs.compiled.force.run(sizes.data(), buffers.data(), workspace.data(),
+                              nullptr);
   describeWeights(sizes, result);
   return true;
 }

@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 5
+#define ATTN_COMPILED_MODEL_VERSION 6
 
 /// How many logits of a row a chunk has (the last one has the rest): its sum of
 /// exponentials is one number, whoever computes it (R13).
@@ -49,9 +49,10 @@ extern "C" {
 /// so many best ones and the sums of the chunks, instead of all. `outputs` is
 /// the number of logits that a row has where a vocabulary is emitted: the size
 /// of that, or less if `step` is given weights and a bias of fewer outputs,
-/// packed alike, instead of the constants that the description marks. From
-/// `ATTN_EXTENT_AXIS` on stands one number per axis of the description: the
-/// longest sequence of the batch on that axis.
+/// packed alike, instead of the constants that the description marks. In so
+/// many `shares` the kernels of `step` are divided; 1: one thread
+/// runs them alone. From `ATTN_EXTENT_AXIS` on stands one number per axis of
+/// the description: the longest sequence of the batch on that axis.
 enum {
   ATTN_EXTENT_SENTENCES = 0,
   ATTN_EXTENT_ROWS = 1,
@@ -59,18 +60,30 @@ enum {
   ATTN_EXTENT_SLOTS = 3,
   ATTN_EXTENT_BEST = 4,
   ATTN_EXTENT_OUTPUTS = 5,
-  ATTN_EXTENT_AXIS = 6
+  ATTN_EXTENT_SHARES = 6,
+  ATTN_EXTENT_AXIS = 7
+};
+
+/// A thread that runs a program together with others, on the same buffers.
+struct attn_team_member {
+  /// To be called for every kernel until it answers the number of shares: the
+  /// next share of the kernel that this thread is to do, and in the end, when
+  /// all shares are done, that number. Asking for the next share says that the
+  /// one before is done.
+  int64_t (*next_share)(struct attn_team_member *member);
 };
 
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
-/// `prepare` takes and what has a row for each of `rows` only to their
-/// elements: the rows of a step may be computed in parts, at once; none may be
-/// null, but what `step` is not to write because of `best`, and none may
-/// overlap an output. `workspace` has at least as many bytes as
-/// `attn_workspace_function` answers for the same extents, aligned to 64.
+/// `prepare` takes only to their elements; none may be null, but what `step` is
+/// not to write because of `best`, and none may overlap an output. `workspace`
+/// has at least as many bytes as `attn_workspace_function` answers for the same
+/// extents, aligned to 64. `member` is null if there is one share; otherwise
+/// each thread calls this with the same arguments but for a `member` of its
+/// own.
 typedef void (*attn_program_function)(const int64_t *extents,
-                                      void *const *buffers, void *workspace);
+                                      void *const *buffers, void *workspace,
+                                      struct attn_team_member *member);
 
 /// The bytes of workspace that a program needs for the given extents.
 typedef int64_t (*attn_workspace_function)(const int64_t *extents);

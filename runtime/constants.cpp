@@ -66,7 +66,7 @@ void Constants::make(const attn_program &prepare,
     std::vector<int64_t> none(ATTN_EXTENT_AXIS + description.axes.size());
     AlignedBuffer workspace(
         static_cast<size_t>(prepare.workspace(none.data())));
-    prepare.run(none.data(), buffers.data(), workspace.data());
+    prepare.run(none.data(), buffers.data(), workspace.data(), nullptr);
   }
   weights.forget();
 }

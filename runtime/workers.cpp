@@ -88,11 +88,6 @@ struct Pool::Threads {
   void serve();
 };
 
-namespace {
-
-/// Waits until a number is another one: for some microseconds awake, because
-/// the steps of a decoding follow each other closely; but whoever has to share
-/// the processor with the thread that changes it, lets that thread go on.
 void waitWhile(const std::atomic<uint32_t> &number, uint32_t value) {
   for (int i = 0; i < 400; ++i) {
     if (number.load(std::memory_order_acquire) != value)
@@ -106,8 +101,6 @@ void waitWhile(const std::atomic<uint32_t> &number, uint32_t value) {
   }
   number.wait(value, std::memory_order_acquire);
 }
-
-} // namespace
 
 /// Runs tasks that nobody has.
 void Pool::Threads::runSome() {

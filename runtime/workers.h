@@ -71,6 +71,12 @@ private:
   pid_t process = 0; ///< That the threads live in.
 };
 
+/// Waits until a number is another one, and whoever changes it notifies: for
+/// some microseconds awake, because what threads do together are many short
+/// things; but whoever has to share the processor with the thread that changes
+/// it, lets that thread go on.
+void waitWhile(const std::atomic<uint32_t> &number, uint32_t value);
+
 /// Memory that several threads take.
 class SharedMemory : public std::pmr::memory_resource {
 public:

@@ -334,6 +334,9 @@ public:
       entry->addArgument(builder.getIndexType(), model.getLoc());
     emitter.emplace(function);
     emitter->products = products;
+    // This may be run by several threads.
+    if (name == "step")
+      emitter->shares = function.getArgument(ATTN_EXTENT_SHARES);
     emitter->parameterBuffer = [this](GetParameterOp op) {
       return getParameter(op);
     };

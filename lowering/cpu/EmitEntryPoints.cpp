@@ -107,7 +107,7 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
     MLIRContext *context = program.getContext();
     auto [entry, b] =
         beginEntryPoint(program, ("attn_" + program.getSymName()).str(),
-                        LLVM::LLVMVoidType::get(context), 3);
+                        LLVM::LLVMVoidType::get(context), 4);
     Value extentArray = entry.getArgument(0),
           bufferArray = entry.getArgument(1), workspace = entry.getArgument(2);
     auto pointer = LLVM::LLVMPointerType::get(context);
@@ -141,6 +141,7 @@ struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
       }
       addMemRef(loadElement(b, bufferArray, pointer, index), sizes);
     }
+    arguments.push_back(entry.getArgument(3));
     // How large the workspace is, the program does not ask.
     addMemRef(workspace, {zero});
     LLVM::CallOp::create(b, program, arguments);

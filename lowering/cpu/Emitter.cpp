@@ -8,6 +8,7 @@
 #include "lowering/cpu/Emitter.h"
 
 #include "dialect/Axes.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/graph/Operations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,6 +71,38 @@ void Emitter::forEach(ValueRange sizes,
     });
   };
   next();
+}
+
+void Emitter::forEachParallel(
+    ValueRange sizes, const std::function<void(ArrayRef<Value>)> &body) {
+  if (!shares)
+    return forEach(sizes, body);
+  // Those of the outer loops are divided, before any of them begins.
+  Value zero = constant(0), one = constant(1);
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Value> indices;
+  for (Value size : sizes.take_front(2)) {
+    auto loop = scf::ForOp::create(builder, zero, size, one);
+    loop->setAttr(parallelAttrName, builder.getUnitAttr());
+    builder.setInsertionPointToStart(loop.getBody());
+    indices.push_back(loop.getInductionVar());
+  }
+  forEach(sizes.drop_front(indices.size()), [&](ArrayRef<Value> inner) {
+    SmallVector<Value> all(indices);
+    llvm::append_range(all, inner);
+    body(all);
+  });
+}
+
+void Emitter::forEachShare(
+    Value size, const std::function<void(Value, Value, Value)> &body) {
+  if (!shares)
+    return body(constant(0), constant(0), size);
+  forEachParallel(shares, [&](ArrayRef<Value> index) {
+    Value next = arith::AddIOp::create(builder, index[0], constant(1));
+    body(index[0], beginOfShare(builder, size, index[0], shares),
+         beginOfShare(builder, size, next, shares));
+  });
 }
 
 void Emitter::forEachChunk(ArrayRef<int64_t> features,
@@ -775,7 +808,7 @@ Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
 
 void Emitter::materialize(Value value, Buffer destination) {
   SmallVector<Value> sizes(getAxisSizes(value));
-  forEach(sizes, [&](ArrayRef<Value> axes) {
+  forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     forEachChunk(getFeatures(value.getType()), [&](ElementIndex index) {
       index.axes.assign(axes.begin(), axes.end());
       store(destination, index, evaluate(value, index));
@@ -840,7 +873,8 @@ LogicalResult Emitter::emitPast(PastOp op) {
   History kept = history(op);
   Value rows = getAxisSizes(op.getInput())[0];
   DecoderOp decoder = op->getParentOfType<DecoderOp>();
-  forEach(rows, [&](Value row) {
+  forEachParallel(rows, [&](ArrayRef<Value> axes) {
+    Value row = axes[0];
     Value position = arith::IndexCastOp::create(
         builder, builder.getIndexType(),
         evaluate(decoder.getPosition(), {.axes = {row}, .features = {}}));
@@ -908,6 +942,15 @@ LogicalResult Emitter::emitExpression(Value value, Buffer destination) {
 //===----------------------------------------------------------------------===//
 // Functions of the module
 //===----------------------------------------------------------------------===//
+
+Value attn::beginOfShare(ImplicitLocOpBuilder &b, Value size, Value share,
+                         Value shares) {
+  // Rounded up: what cannot be divided is the first one's.
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value all = arith::MulIOp::create(b, size, share);
+  all = arith::AddIOp::create(b, all, arith::SubIOp::create(b, shares, one));
+  return arith::DivUIOp::create(b, all, shares);
+}
 
 func::FuncOp attn::getOrCreateFunction(ModuleOp module, StringRef name,
                                        ArrayRef<Type> types,

@@ -114,6 +114,9 @@ public:
     Buffer sums;   ///< f32 [rows, 2, chunks]
   };
   std::optional<Ranking> ranking;
+  /// In how many shares threads divide a program's kernels; set by programs
+  /// that several may run at once (see DivideWork.cpp).
+  Value shares;
 
   //===--------------------------------------------------------------------===//
   // Evaluation
@@ -160,6 +163,16 @@ public:
   void forEach(Value begin, Value end, const std::function<void(Value)> &body);
   void forEach(ValueRange sizes,
                const std::function<void(ArrayRef<Value>)> &body);
+  /// The same for iterations that do not depend on each other: threads may
+  /// share them. What `body` keeps in a buffer that nothing else uses, each
+  /// thread then has for itself.
+  void forEachParallel(ValueRange sizes,
+                       const std::function<void(ArrayRef<Value>)> &body);
+  /// Runs `body` for parts of `size` pieces, as many as there are shares, which
+  /// do not depend on each other.
+  void forEachShare(
+      Value size,
+      const std::function<void(Value share, Value begin, Value end)> &body);
   /// Runs `body` for every element of the features, `numLanes` at a time.
   void forEachChunk(ArrayRef<int64_t> features,
                     const std::function<void(ElementIndex)> &body);
@@ -203,9 +216,14 @@ private:
   LogicalResult emitProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
-  /// Calls a product whose outputs are ranked; its operands are those of all
-  /// outputs.
-  void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands);
+  /// `destination` as the results of a product: `numColumns` of each row, from
+  /// `first` on, where a row has `stride`.
+  Value viewResults(Buffer destination, Value numRows, Value first,
+                    Value numColumns, Value stride);
+  /// Calls a product whose outputs are ranked, with the results and the first
+  /// block among its operands replaced.
+  void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
+                       Value numRows);
   /// The rows of a product's input as products of bytes take them.
   Buffer quantizeRows(Buffer matrix, ArrayRef<Value> axes, int64_t numInputs);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
@@ -240,6 +258,10 @@ private:
 func::FuncOp getOrCreateFunction(ModuleOp module, StringRef name,
                                  ArrayRef<Type> types,
                                  function_ref<void(func::FuncOp)> write);
+
+/// Where share number `share` of `size` pieces begins, and the one before ends.
+Value beginOfShare(ImplicitLocOpBuilder &b, Value size, Value share,
+                   Value shares);
 
 /// The function that multiplies packed weights with rows, made when first
 /// needed: (rows x K, packed [N / 16, K, 16], bias, rows x R, first). The

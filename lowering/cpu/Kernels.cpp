@@ -79,7 +79,7 @@ void FeatureKernels::forEachLast(
   size_t numAxes = sizes.size();
   for (int64_t size : features.drop_back())
     sizes.push_back(emitter.constant(size));
-  emitter.forEach(sizes, [&](ArrayRef<Value> indices) {
+  emitter.forEachParallel(sizes, [&](ArrayRef<Value> indices) {
     ElementIndex outer;
     outer.axes.assign(indices.begin(), indices.begin() + numAxes);
     outer.features.assign(indices.begin() + numAxes, indices.end());
@@ -182,7 +182,7 @@ void FeatureKernels::emit(MatmulOp op, Buffer out) {
 
 void FeatureKernels::emit(ConcatOp op, Buffer out) {
   SmallVector<Value> sizes(emitter.getAxisSizes(op.getResult()));
-  emitter.forEach(sizes, [&](ArrayRef<Value> axes) {
+  emitter.forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     int64_t offset = 0, number = op.getFeatureNumber();
     for (Value input : op.getInputs()) {
       ArrayRef<int64_t> features = getFeatures(input.getType());
@@ -322,7 +322,9 @@ void FeatureKernels::emit(RmsNormOp op, Buffer out) {
 }
 
 void FeatureKernels::emit(MeanOp op, Buffer out) {
-  emitter.forEach(emitter.getAxisSizes(op.getResult())[0], [&](Value row) {
+  Value rows = emitter.getAxisSizes(op.getResult())[0];
+  emitter.forEachParallel(rows, [&](ArrayRef<Value> axes) {
+    Value row = axes[0];
     Value length =
         emitter.evaluate(op.getLengths(), {.axes = {row}, .features = {}});
     Value end = arith::IndexCastOp::create(b, b.getIndexType(), length);
@@ -358,7 +360,7 @@ void FeatureKernels::emit(PairsOp op, Buffer out) {
   ArrayRef<int64_t> features = getFeatures(op.getInput().getType());
   SmallVector<Value> sizes(emitter.getAxisSizes(op.getResult()));
   Value inputSize = emitter.getAxisSizes(op.getInput())[1];
-  emitter.forEach(sizes, [&](ArrayRef<Value> axes) {
+  emitter.forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     Value row = axes[0];
     Value length = arith::IndexCastOp::create(
         b, b.getIndexType(),
@@ -399,7 +401,7 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
       allocate(getValueType(2, {channels, width}, builder.getF32Type()), sizes);
   SmallVector<Value> places(sizes);
   places.append({constant(channels), constant(width)});
-  forEach(places, [&](ArrayRef<Value> at) {
+  forEachParallel(places, [&](ArrayRef<Value> at) {
     Value row = at[0], zero = constant(0);
     Value length =
         arith::IndexCastOp::create(builder, builder.getIndexType(),
@@ -429,7 +431,7 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
                          op.getBias(), weight[0], destination)))
     return failure();
   // The product gave padding positions the bias.
-  forEach(sizes, [&](ArrayRef<Value> at) {
+  forEachParallel(sizes, [&](ArrayRef<Value> at) {
     Value length = arith::IndexCastOp::create(
         builder, builder.getIndexType(),
         evaluate(op.getLengths(), {.axes = {at[0]}}));
@@ -520,7 +522,7 @@ LogicalResult Emitter::emitScan(ScanOp op) {
     Value zero = constantF32(0);
     auto fill = [&](Buffer target, ValueRange extents,
                     const std::function<Value(const ElementIndex &)> &element) {
-      forEach(extents, [&](ArrayRef<Value> axes) {
+      forEachParallel(extents, [&](ArrayRef<Value> axes) {
         forEachChunk(getFeatures(type), [&](ElementIndex place) {
           place.axes.assign(axes.begin(), axes.end());
           store(target, place, element(place));
@@ -570,7 +572,8 @@ LogicalResult Emitter::emitScan(ScanOp op) {
     for (auto [value, buffer] :
          llvm::zip(body.getTerminator()->getOperands(), next))
       materialize(value, buffer);
-    forEach(rows, [&](Value row) {
+    forEachParallel(rows, [&](ArrayRef<Value> axes) {
+      Value row = axes[0];
       Value length = arith::IndexCastOp::create(
           builder, builder.getIndexType(),
           evaluate(op.getLengths(), {.axes = {row}, .features = {}}));

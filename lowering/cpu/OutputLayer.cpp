@@ -44,6 +44,7 @@ public:
         logits(logits), size(size), chunk(chunk) {}
 
   void emitRow(Value row);
+  void insert(Value row, Value logit, Value token);
 
 private:
   Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
@@ -67,7 +68,6 @@ private:
         combine);
   }
   void insertBetter(Value row);
-  void insert(Value row, Value logit, Value token);
 
   Emitter &emitter;
   ImplicitLocOpBuilder &b;
@@ -220,57 +220,112 @@ void ChunkRanking::emitRow(Value row) {
   insertBetter(row);
 }
 
-void Emitter::emitOutputLayer(func::FuncOp product,
-                              SmallVector<Value> operands) {
+void Emitter::emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
+                              Value numRows) {
   ImplicitLocOpBuilder &b = builder;
   constexpr int64_t any = ShapedType::kDynamic;
-  Type f32 = b.getF32Type();
-  auto matrix = MemRefType::get({any, any}, f32);
-  Value numRows = memref::DimOp::create(b, operands[0], 0);
-  Value all = operands[3], numOutputs = memref::DimOp::create(b, all, 1);
-  Value ranks = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
-                                      ranking->count, constant(0));
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  Value all = operands[3], numOutputs = memref::DimOp::create(b, all, 1),
+        zero = constant(0), one = constant(1), count = ranking->count;
+  Value ranks =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, count, zero);
   Buffer scratch = allocate(getValueType(1, {ATTN_CHUNK}, f32),
                             getAxisSizes(ranking->logits));
+  // The first share finds its best ones where those of all belong, the others
+  // theirs beside it.
+  Value others = arith::SubIOp::create(b, shares, one);
+  SmallVector<Value> sizes = {others, numRows, count};
+  Buffer bestOfOthers =
+             allocateBuffer(MemRefType::get({any, any, any}, f32), sizes),
+         tokensOfOthers =
+             allocateBuffer(MemRefType::get({any, any, any}, i32), sizes);
 
-  // Without a ranking, all outputs are one chunk, and go where they belong.
-  Value width =
-      arith::SelectOp::create(b, ranks, constant(ATTN_CHUNK), numOutputs);
-  auto view = [&](Value buffer, Value size) -> Value {
-    auto view = memref::ReinterpretCastOp::create(
-        b,
-        MemRefType::get({any, any}, f32,
-                        StridedLayoutAttr::get(b.getContext(), 0, {any, 1})),
-        buffer, b.getIndexAttr(0), ArrayRef<OpFoldResult>{numRows, size},
-        ArrayRef<OpFoldResult>{size, b.getIndexAttr(1)});
-    return memref::CastOp::create(b, matrix, view);
-  };
-  auto begin = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(begin.thenBlock());
-    Value none = constantF32(-std::numeric_limits<double>::infinity());
-    Value noToken = arith::ConstantIntOp::create(b, -1, 32);
-    forEach({numRows, ranking->count}, [&](ArrayRef<Value> place) {
-      ElementIndex at{.axes = {place[0]}, .features = {place[1]}};
-      store(ranking->best, at, none);
-      store(ranking->tokens, at, noToken);
-    });
-  }
+  // Without a ranking, all outputs of a share are one chunk, and go where they
+  // belong.
+  Value lanes = constant(numLanes);
+  Value blocks = arith::CeilDivUIOp::create(b, numOutputs, lanes);
+  Value width = arith::SelectOp::create(
+      b, ranks, constant(ATTN_CHUNK),
+      arith::MulIOp::create(b, arith::CeilDivUIOp::create(b, blocks, shares),
+                            lanes));
   Value numChunks = arith::CeilDivUIOp::create(b, numOutputs, width);
-  forEach(numChunks, [&](Value chunk) {
-    Value first = arith::MulIOp::create(b, chunk, width);
-    Value size = arith::MinUIOp::create(
-        b, width, arith::SubIOp::create(b, numOutputs, first));
-    Value logits =
-        arith::SelectOp::create(b, ranks, view(scratch, size), view(all, size));
-    operands[3] = logits;
-    operands[4] = arith::DivUIOp::create(b, first, constant(numLanes));
-    func::CallOp::create(b, product, operands);
-    auto branch = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    ChunkRanking chunkRanking(*this, *ranking, logits, size, chunk);
-    forEach(numRows, [&](Value row) { chunkRanking.emitRow(row); });
+  forEachShare(numChunks, [&](Value share, Value begin, Value end) {
+    Ranking own = *ranking;
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, share, zero);
+    auto choose = [&](Buffer first, Buffer rest) -> Value {
+      Value size = arith::MulIOp::create(b, numRows, count);
+      Value place = arith::SubIOp::create(b, share, one);
+      place = arith::SelectOp::create(b, isFirst, zero, place);
+      auto view = [&](Buffer buffer, Value offset) -> Value {
+        return memref::ReinterpretCastOp::create(
+            b,
+            MemRefType::get(
+                {any, any}, getElementTypeOrSelf(buffer),
+                StridedLayoutAttr::get(b.getContext(), any, {any, 1})),
+            buffer, OpFoldResult(offset),
+            ArrayRef<OpFoldResult>{numRows, count},
+            ArrayRef<OpFoldResult>{count, b.getIndexAttr(1)});
+      };
+      return arith::SelectOp::create(
+          b, isFirst, view(first, zero),
+          view(rest, arith::MulIOp::create(b, place, size)));
+    };
+    own.best = choose(ranking->best, bestOfOthers);
+    own.tokens = choose(ranking->tokens, tokensOfOthers);
+    auto start = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(start.thenBlock());
+      Value none = constantF32(-std::numeric_limits<double>::infinity());
+      Value noToken = arith::ConstantIntOp::create(b, -1, 32);
+      forEach({numRows, count}, [&](ArrayRef<Value> place) {
+        ElementIndex at{.axes = {place[0]}, .features = {place[1]}};
+        store(own.best, at, none);
+        store(own.tokens, at, noToken);
+      });
+    }
+    forEach(begin, end, [&](Value chunk) {
+      Value first = arith::MulIOp::create(b, chunk, width);
+      Value size = arith::MinUIOp::create(
+          b, width, arith::SubIOp::create(b, numOutputs, first));
+      Value logits = arith::SelectOp::create(
+          b, ranks, viewResults(scratch, numRows, zero, size, size),
+          viewResults(all, numRows, first, size, numOutputs));
+      operands[3] = logits;
+      operands[4] = arith::DivUIOp::create(b, first, lanes);
+      func::CallOp::create(b, product, operands);
+      auto branch = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      ChunkRanking chunkRanking(*this, own, logits, size, chunk);
+      forEach(numRows, [&](Value row) { chunkRanking.emitRow(row); });
+    });
+  });
+
+  // Shares are merged in their order, so that equals keep theirs.
+  Value merges = arith::AndIOp::create(
+      b, ranks,
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, others, zero));
+  auto merge = scf::IfOp::create(b, merges, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(merge.thenBlock());
+  forEachParallel(numRows, [&](ArrayRef<Value> axes) {
+    Value row = axes[0];
+    ElementIndex last{.axes = {row},
+                      .features = {arith::SubIOp::create(b, count, one)}};
+    forEach({others, count}, [&](ArrayRef<Value> place) {
+      ElementIndex at{.axes = {place[0], row}, .features = {place[1]}};
+      Value logit = load(bestOfOthers, at);
+      auto isBetter = scf::IfOp::create(
+          b,
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, logit,
+                                load(ranking->best, last)),
+          /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(isBetter.thenBlock());
+      ChunkRanking(*this, *ranking, Buffer(), Value(), Value())
+          .insert(row, logit, load(tokensOfOthers, at));
+    });
   });
 }

@@ -92,19 +92,19 @@ PairEmitter::forEachGroup(Value like, int64_t most,
   Value numQueries = pairs.hasQueryAxis() ? sizes[1] : Value();
   LogicalResult emitted = success();
   // Calls `each` with the first of every group; it answers how many they are.
-  auto forEachFirst = [&](Value size, const std::function<Value(Value)> &each) {
+  auto forEachFirst = [&](Value begin, Value end,
+                          const std::function<Value(Value)> &each) {
     if (most == 1) {
-      emitter.forEach(size, [&](Value first) { each(first); });
+      emitter.forEach(begin, end, [&](Value first) { each(first); });
       return;
     }
     Type index = b.getIndexType();
-    auto loop = scf::WhileOp::create(b, TypeRange{index},
-                                     ValueRange{emitter.constant(0)});
+    auto loop = scf::WhileOp::create(b, TypeRange{index}, ValueRange{begin});
     OpBuilder::InsertionGuard guard(b);
     Block *before = b.createBlock(&loop.getBefore(), {}, index, b.getLoc());
     Value first = before->getArgument(0);
     Value more =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, size);
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, end);
     scf::ConditionOp::create(b, more, ValueRange{first});
     Block *after = b.createBlock(&loop.getAfter(), {}, index, b.getLoc());
     first = after->getArgument(0);
@@ -124,18 +124,26 @@ PairEmitter::forEachGroup(Value like, int64_t most,
   };
   Value one = emitter.constant(1);
   if (!numQueries) {
-    forEachFirst(numRows, [&](Value first) {
-      enterRow(first);
-      return run(most == 1 ? one : countRowsOfSource(numRows, most));
+    emitter.forEachShare(numRows, [&](Value, Value begin, Value end) {
+      forEachFirst(begin, end, [&](Value first) {
+        enterRow(first);
+        return run(most == 1 ? one : countRowsOfSource(end, most));
+      });
     });
     return emitted;
   }
-  emitter.forEach(numRows, [&](Value first) {
-    enterRow(first);
+  // Threads share rows, or where there are few, parts of their queries.
+  Value numParts = emitter.shares ? emitter.shares : one;
+  SmallVector<Value> parts = {numRows, numParts};
+  emitter.forEachParallel(parts, [&](ArrayRef<Value> part) {
+    enterRow(part[0]);
+    Value beginOfPart = beginOfShare(b, numQueries, part[1], numParts);
+    Value endOfPart = beginOfShare(
+        b, numQueries, arith::AddIOp::create(b, part[1], one), numParts);
     Value ownLength = length;
     queryLength = perRow(pairs.getQueryLengths(), row);
     Value ownQueries = toIndex(queryLength);
-    forEachFirst(numQueries, [&](Value first) {
+    forEachFirst(beginOfPart, endOfPart, [&](Value first) {
       firstQuery = first;
       // Padding queries read nothing, and are in no group with others.
       Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first,
@@ -143,6 +151,7 @@ PairEmitter::forEachGroup(Value like, int64_t most,
       length =
           arith::SelectOp::create(b, within, ownLength, emitter.constant(0));
       Value end = arith::SelectOp::create(b, within, ownQueries, numQueries);
+      end = arith::MinUIOp::create(b, end, endOfPart);
       Value left = arith::SubIOp::create(b, end, first);
       return run(most == 1 ? one
                            : Value(arith::MinUIOp::create(

@@ -131,13 +131,56 @@ def ScheduleKernels : Pass<"attn-schedule-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def DivideWork : Pass<"attn-divide-work", "::mlir::ModuleOp"> {
+  let summary = "divides the kernels of a program in shares for threads";
+  let description = [{
+    Gives every program an argument: the thread that runs it, as one of several
+    (`attn_team_member` of runtime/compiled_model.h). A loop whose iterations do not
+    depend on each other (`attn.parallel`) becomes one over shares: threads take
+    them until there are none, and go on when all are done. Of two such loops around
+    each other the inner one is divided where the outer one has fewer iterations
+    than there are shares. What else writes memory is done by one thread. A buffer
+    that only one such loop uses becomes one for each share.
+
+    An element is computed by the same operations in any share, so that results do
+    not depend on the number of threads (R13).
+
+    ```mlir
+    func.func @step(..., %shares: index, ...) attributes {attn.program = [...]} {
+      scf.for %row = %c0 to %rows step %c1 {
+        ...
+      } {attn.parallel}
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step(..., %shares: index, ..., %member: !llvm.ptr) {
+      scf.while (%before = %none) : (index) -> index {
+        %share = ... // The next one that nobody has.
+        %exists = arith.cmpi ult, %share, %shares : index
+        scf.condition(%exists) %share : index
+      } do {
+      ^bb0(%share: index):
+        scf.for %row = %begin to %end step %c1 {
+          ...
+        }
+        scf.yield %share : index
+      }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
   let summary = "places all buffers of a program in one workspace";
   let description = [{
     Replaces every `memref.alloc` of a program by a view of the workspace, which
     becomes the program's last argument, and adds a function `NAME_workspace`
     that answers how many bytes it needs for given extents. A buffer takes the place
-    of one of the same size that is no longer used. After this pass a program
+    of one of the same size that is no longer used; one that a share of a kernel has
+    for itself (`attn-divide-work`) is there once for each share. After this pass a program
     allocates nothing.
 
     ```mlir
@@ -194,13 +237,13 @@ def EmitEntryPoints : Pass<"attn-emit-entry-points", "::mlir::ModuleOp"> {
   let summary = "wraps the programs in the runtime's calling convention";
   let description = [{
     After conversion to the LLVM dialect: for every program an entry point
-    `attn_NAME(extents, buffers, workspace)` that unpacks the arrays of
+    `attn_NAME(extents, buffers, workspace, member)` that unpacks the arrays of
     runtime/compiled_model.h, and `attn_NAME_workspace(extents)`.
 
     ```mlir
     llvm.func internal @step(%sentences: i64, %rows: i64, %x: !llvm.ptr, ...)
 
-    llvm.func hidden @attn_step(%extents: !llvm.ptr, %buffers: !llvm.ptr, %workspace: !llvm.ptr) {
+    llvm.func hidden @attn_step(%extents: !llvm.ptr, %buffers: !llvm.ptr, %workspace: !llvm.ptr, %member: !llvm.ptr) {
       %sentences = llvm.load %extents : !llvm.ptr -> i64
       ...
       llvm.call @step(%sentences, %rows, %x, ...)

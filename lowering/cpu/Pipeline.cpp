@@ -54,6 +54,7 @@ void attn::buildLlvmPipeline(OpPassManager &manager,
   schedule.instructionSet = options.instructionSet;
   schedule.file = options.scheduleFile;
   manager.addPass(createScheduleKernels(schedule));
+  manager.addPass(createDivideWork());
   manager.addPass(createPlanWorkspace());
   ExpandMathOptions math;
   math.portable = options.numerics == Numerics::Portable;

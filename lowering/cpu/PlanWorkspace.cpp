@@ -7,11 +7,15 @@
 //
 // A program is straight-line code at its top level, so the life of a buffer is
 // the span between its allocation and the last top-level operation that touches
-// it. Buffers of equal size whose lives do not meet share a place.
+// it. Buffers of equal size whose lives do not meet share a place. A buffer in
+// an inner block is that of a thread's share of a kernel (see DivideWork.cpp):
+// its place is as many times as large as there are shares.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/Passes.h"
+
+#include "runtime/compiled_model.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,11 +40,12 @@ constexpr int64_t alignment = 64;
 struct Place {
   MemRefType type;
   SmallVector<Value> dynamicSizes;
+  bool isOfShare;
   Operation *busyUntil = nullptr;
-  Value offset;
+  Value offset, size;
 
-  bool fits(memref::AllocOp alloc) const {
-    return alloc.getType() == type &&
+  bool fits(memref::AllocOp alloc, bool ofShare) const {
+    return alloc.getType() == type && isOfShare == ofShare &&
            SmallVector<Value>(alloc.getDynamicSizes()) == dynamicSizes;
   }
 };
@@ -92,18 +97,23 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     Block &block = program.front();
     SmallVector<Place> places;
     DenseMap<Operation *, unsigned> placeOf;
-    SmallVector<memref::AllocOp> allocs(block.getOps<memref::AllocOp>());
+    SmallVector<memref::AllocOp> allocs;
+    block.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+    auto isOfShare = [&](memref::AllocOp alloc) {
+      return alloc->getBlock() != &block;
+    };
     for (memref::AllocOp alloc : allocs) {
-      Operation *last = findLastUse(alloc.getResult(), &block, alloc);
+      Operation *first = block.findAncestorOpInBlock(*alloc);
+      Operation *last = findLastUse(alloc.getResult(), &block, first);
       unsigned index = 0;
       while (index < places.size() &&
-             !(places[index].fits(alloc) &&
-               places[index].busyUntil->isBeforeInBlock(alloc)))
+             !(places[index].fits(alloc, isOfShare(alloc)) &&
+               places[index].busyUntil->isBeforeInBlock(first)))
         ++index;
       if (index == places.size())
         places.push_back({alloc.getType(),
-                          SmallVector<Value>(alloc.getDynamicSizes()), nullptr,
-                          Value()});
+                          SmallVector<Value>(alloc.getDynamicSizes()),
+                          isOfShare(alloc), nullptr, Value(), Value()});
       places[index].busyUntil = last;
       placeOf[alloc] = index;
     }
@@ -146,7 +156,11 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
       SmallVector<Value> sizes;
       for (Value size : place.dynamicSizes)
         sizes.push_back(cloneSize(size));
-      total = arith::AddIOp::create(b, total, emitSize(b, place.type, sizes));
+      Value size = emitSize(b, place.type, sizes);
+      if (place.isOfShare)
+        size = arith::MulIOp::create(
+            b, size, cloneSize(program.getArgument(ATTN_EXTENT_SHARES)));
+      total = arith::AddIOp::create(b, total, size);
     }
     func::ReturnOp::create(b, total);
 
@@ -157,16 +171,27 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
           *llvm::find_if(allocs, [&](memref::AllocOp alloc) {
             return placeOf[alloc] == index;
           });
-      ImplicitLocOpBuilder at(first.getLoc(), first);
+      ImplicitLocOpBuilder at(first.getLoc(),
+                              block.findAncestorOpInBlock(*first));
       place.offset = end ? end : arith::ConstantIndexOp::create(at, 0);
-      end = arith::AddIOp::create(at, place.offset,
-                                  emitSize(at, place.type, place.dynamicSizes));
+      place.size = emitSize(at, place.type, place.dynamicSizes);
+      Value size = place.size;
+      if (place.isOfShare)
+        size = arith::MulIOp::create(at, size,
+                                     program.getArgument(ATTN_EXTENT_SHARES));
+      end = arith::AddIOp::create(at, place.offset, size);
     }
     for (memref::AllocOp alloc : allocs) {
       ImplicitLocOpBuilder at(alloc.getLoc(), alloc);
+      const Place &place = places[placeOf[alloc]];
+      Value offset = place.offset;
+      if (place.isOfShare)
+        offset = arith::AddIOp::create(
+            at, offset,
+            arith::MulIOp::create(at, alloc->getBlock()->getArgument(0),
+                                  place.size));
       Value view = memref::ViewOp::create(at, alloc.getType(), workspace,
-                                          places[placeOf[alloc]].offset,
-                                          alloc.getDynamicSizes());
+                                          offset, alloc.getDynamicSizes());
       alloc.replaceAllUsesWith(view);
       alloc.erase();
     }

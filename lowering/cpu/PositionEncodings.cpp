@@ -110,7 +110,7 @@ void Emitter::emitSinusoid(SinusoidOp op, Buffer destination) {
   }
   SineWriter writer(*this, angles);
   SmallVector<Value> sizes(getAxisSizes(op.getResult()));
-  forEach(sizes, [&](ArrayRef<Value> axes) {
+  forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     ElementIndex place;
     place.axes.assign(axes.begin(), axes.end());
     writer.write(evaluate(op.getPosition(), place), destination, place);
@@ -138,7 +138,7 @@ void Emitter::emitRotary(RotaryOp op, Buffer destination) {
   SmallVector<Value> vectors;
   for (int64_t outer : features.drop_back())
     vectors.push_back(constant(outer));
-  forEach(sizes, [&](ArrayRef<Value> axes) {
+  forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     // All vectors of a position turn by the same angles.
     ElementIndex place;
     place.axes.assign(axes.begin(), axes.end());

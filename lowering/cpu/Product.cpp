@@ -214,12 +214,16 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
   bool quantized = options.precision == Precision::Int8;
   constexpr int64_t any = ShapedType::kDynamic;
   auto matrix = MemRefType::get({any, any}, f32);
+  // Results may be some columns of a wider matrix.
+  auto columns = MemRefType::get(
+      {any, any}, f32,
+      StridedLayoutAttr::get(module.getContext(), any, {any, 1}));
   auto packed = MemRefType::get(
       {any, any, numLanes},
       getPackedType(options.precision, 1, 1, builder).getElementType());
   SmallVector<Type> types = {
       quantized ? MemRefType::get({any, any}, i32) : matrix, packed,
-      MemRefType::get({any}, f32), matrix, builder.getIndexType()};
+      MemRefType::get({any}, f32), columns, builder.getIndexType()};
   llvm::append_range(types, getEpilogueOperandTypes(linear));
   return getOrCreateFunction(module, name, types, [&](func::FuncOp function) {
     function->setAttr(epilogueAttrName, builder.getStringAttr(epilogue));
@@ -252,6 +256,19 @@ static Value asMatrix(ImplicitLocOpBuilder &b, Value buffer, Value numRows,
   constexpr int64_t any = ShapedType::kDynamic;
   return memref::CastOp::create(b, MemRefType::get({any, any}, element),
                                 matrix);
+}
+
+Value Emitter::viewResults(Buffer destination, Value numRows, Value first,
+                           Value numColumns, Value stride) {
+  constexpr int64_t any = ShapedType::kDynamic;
+  return memref::ReinterpretCastOp::create(
+      builder,
+      MemRefType::get(
+          {any, any}, builder.getF32Type(),
+          StridedLayoutAttr::get(builder.getContext(), any, {any, 1})),
+      destination, OpFoldResult(first),
+      ArrayRef<OpFoldResult>{numRows, numColumns},
+      ArrayRef<OpFoldResult>{stride, builder.getIndexAttr(1)});
 }
 
 Buffer Emitter::quantizeRows(Buffer matrix, ArrayRef<Value> axes,
@@ -312,10 +329,7 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
       // No bias: a vector of no elements.
       optionalBias ? asVector(getOrMaterialize(optionalBias), numOutputs)
                    : asVector(destination, 0),
-      // Of ranked outputs there may be fewer.
-      isRanked ? destination
-               : asMatrix(builder, destination, numRows, numOutputs),
-      constant(0)};
+      destination, Value()};
   auto linear = dyn_cast<LinearOp>(op);
   if (linear)
     for (Value element : linear.getElements()) {
@@ -326,9 +340,22 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
     }
   auto product = getOrCreateProduct(function->getParentOfType<ModuleOp>(),
                                     linear, products);
+  Value numBlocks = constant(llvm::divideCeil(numOutputs, numLanes));
   if (isRanked)
-    emitOutputLayer(product, operands);
+    emitOutputLayer(product, operands, numRows);
   else
-    func::CallOp::create(builder, product, operands);
+    forEachShare(numBlocks, [&](Value, Value begin, Value end) {
+      Value lanes = constant(numLanes), stride = constant(numOutputs);
+      Value first = arith::MulIOp::create(builder, begin, lanes);
+      // Of the last block there may be less.
+      Value last = arith::MinUIOp::create(
+          builder, arith::MulIOp::create(builder, end, lanes), stride);
+      first = arith::MinUIOp::create(builder, first, last);
+      operands[3] =
+          viewResults(destination, numRows, first,
+                      arith::SubIOp::create(builder, last, first), stride);
+      operands[4] = begin;
+      func::CallOp::create(builder, product, operands);
+    });
   return success();
 }

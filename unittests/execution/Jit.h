@@ -9,6 +9,7 @@
 #define ATTN_UNITTESTS_EXECUTION_JIT_H
 
 #include "lowering/cpu/Precision.h"
+#include "runtime/compiled_model.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -38,6 +39,19 @@ public:
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+/// One thread that does all shares of every kernel, one after the other.
+struct LonelyMember : ::attn_team_member {
+  explicit LonelyMember(int64_t shares) : shares(shares) {
+    next_share = [](::attn_team_member *member) {
+      auto *own = static_cast<LonelyMember *>(member);
+      int64_t share = own->next;
+      own->next = share == own->shares ? 0 : share + 1;
+      return share;
+    };
+  }
+  int64_t shares, next = 0;
 };
 
 } // namespace mlir::attn

@@ -66,9 +66,10 @@ public:
   }
 
   void step(std::vector<float> states, int64_t best, float *logits,
-            float *bestLogits, int32_t *bestTokens, float *chunks) {
+            float *bestLogits, int32_t *bestTokens, float *chunks,
+            int64_t shares = 1) {
     int64_t rows = states.size() / numInputs;
-    int64_t extents[ATTN_EXTENT_AXIS] = {1, rows, 0, 0, best, size};
+    int64_t extents[ATTN_EXTENT_AXIS] = {1, rows, 0, 0, best, size, shares};
     std::vector<int32_t> numbers(rows);
     std::vector<float> next(states.size());
     run("step", extents,
@@ -83,13 +84,14 @@ public:
 private:
   void run(const std::string &name, ArrayRef<int64_t> extents,
            ArrayRef<void *> buffers) {
+    LonelyMember member(extents[ATTN_EXTENT_SHARES]);
     int64_t bytes = jit->lookup<int64_t(const int64_t *)>(
         "attn_" + name + "_workspace")(extents.data());
     std::vector<char> workspace(bytes + 64, char(0xff));
     auto *aligned = reinterpret_cast<char *>(
         (reinterpret_cast<uintptr_t>(workspace.data()) + 63) & ~uintptr_t(63));
-    jit->lookup<void(const int64_t *, void *const *, void *)>("attn_" + name)(
-        extents.data(), buffers.data(), aligned);
+    jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
+        "attn_" + name)(extents.data(), buffers.data(), aligned, &member);
   }
 
   std::vector<float> packed;
@@ -97,16 +99,19 @@ private:
 };
 
 /// Compares both forms of a step for rows of states.
-void compare(OutputLayer &layer, const std::vector<float> &states,
-             int64_t best) {
+void compare(OutputLayer &layer, const std::vector<float> &states, int64_t best,
+             int64_t shares = 1) {
   int64_t rows = states.size() / numInputs, size = layer.size;
   int64_t numChunks = ::attn::chunkCount(size);
   std::vector<float> logits(rows * size), bestLogits(rows * best),
       chunks(rows * 2 * numChunks);
   std::vector<int32_t> bestTokens(rows * best);
   layer.step(states, 0, logits.data(), nullptr, nullptr, nullptr);
+  std::vector<float> divided(logits.size());
+  layer.step(states, 0, divided.data(), nullptr, nullptr, nullptr, shares);
+  EXPECT_EQ(divided, logits) << size << " " << shares;
   layer.step(states, best, nullptr, bestLogits.data(), bestTokens.data(),
-             chunks.data());
+             chunks.data(), shares);
   for (int64_t row = 0; row < rows; ++row) {
     const float *own = logits.data() + row * size;
     const float *maxima = chunks.data() + row * 2 * numChunks;
@@ -153,7 +158,8 @@ TEST(OutputLayer, RanksTheLogits) {
       states.push_back(0);
     }
     for (int64_t best : {1, 10, 40})
-      compare(layer, states, best);
+      for (int64_t shares : {1, 2, 3, 7})
+        compare(layer, states, best, shares);
   }
 }
 
@@ -165,7 +171,8 @@ TEST(OutputLayer, TakesTheFirstOfEquals) {
     weights.push_back(static_cast<float>(i % 7));
   }
   OutputLayer layer(size, weights, bias);
-  compare(layer, {0, 1, 0, -1, 0, 0}, 12);
+  for (int64_t shares : {1, 2, 3})
+    compare(layer, {0, 1, 0, -1, 0, 0}, 12, shares);
 }
 
 TEST(OutputLayer, TakesNoTokenThatIsImpossible) {
@@ -174,7 +181,8 @@ TEST(OutputLayer, TakesNoTokenThatIsImpossible) {
   bias[3] = 1;
   bias[270] = 2;
   OutputLayer layer(size, weights, bias);
-  compare(layer, {0, 0}, 4);
+  for (int64_t shares : {1, 2})
+    compare(layer, {0, 0}, 4, shares);
   layer.bias.assign(size, -infinity);
   compare(layer, {0, 0}, 4);
 }

@@ -58,9 +58,11 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   auto jit = Jit::compile(*module, error, GetParam());
   ASSERT_TRUE(jit) << error;
   auto *prepare =
-      jit->lookup<void(const int64_t *, void *const *, void *)>("attn_prepare");
+      jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
+          "attn_prepare");
   auto *step =
-      jit->lookup<void(const int64_t *, void *const *, void *)>("attn_step");
+      jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
+          "attn_step");
 
   std::mt19937 generator(3);
   std::normal_distribution<float> distribution;
@@ -75,12 +77,16 @@ TEST_P(Product, R13EveryElementIsOneChain) {
                      packed((numOutputs + 15) / 16 * 16 * numInputs);
   int64_t none[ATTN_EXTENT_AXIS] = {};
   void *prepareBuffers[] = {packed.data(), weights.data()};
-  prepare(none, prepareBuffers, nullptr);
+  prepare(none, prepareBuffers, nullptr, nullptr);
   for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97, 145}) {
     std::vector<float> states = random(rows * numInputs),
                        next(rows * numInputs), logits(rows * numOutputs);
     std::vector<int32_t> unused(rows);
-    int64_t extents[ATTN_EXTENT_AXIS] = {rows, rows, 0, 0, 0, numOutputs};
+    // Also in shares, of which some have no block of outputs.
+    int64_t shares = rows % 4 + 1;
+    int64_t extents[ATTN_EXTENT_AXIS] = {rows, rows,       0,     0,
+                                         0,    numOutputs, shares};
+    LonelyMember member(shares);
     std::vector<char> workspace(
         jit->lookup<int64_t(const int64_t *)>("attn_step_workspace")(extents) +
         1);
@@ -89,7 +95,7 @@ TEST_P(Product, R13EveryElementIsOneChain) {
                        states.data(), logits.data(), next.data(),
                        nullptr,       nullptr,       nullptr,
                        packed.data(), bias.data()};
-    step(extents, buffers, workspace.data());
+    step(extents, buffers, workspace.data(), &member);
     for (int row = 0; row < rows; ++row)
       for (int output = 0; output < numOutputs; ++output) {
         float sum = bias[output];

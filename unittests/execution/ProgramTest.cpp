@@ -82,6 +82,7 @@ public:
 
   void run(const std::string &name, ArrayRef<int64_t> extents,
            ArrayRef<void *> buffers) {
+    LonelyMember member(extents[ATTN_EXTENT_SHARES]);
     int64_t bytes = jit->lookup<int64_t(const int64_t *)>(
         "attn_" + name + "_workspace")(extents.data());
     std::vector<char> workspace(bytes + 64);
@@ -89,8 +90,8 @@ public:
     std::fill(workspace.begin(), workspace.end(), char(0xff));
     auto *aligned = reinterpret_cast<char *>(
         (reinterpret_cast<uintptr_t>(workspace.data()) + 63) & ~uintptr_t(63));
-    jit->lookup<void(const int64_t *, void *const *, void *)>("attn_" + name)(
-        extents.data(), buffers.data(), aligned);
+    jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
+        "attn_" + name)(extents.data(), buffers.data(), aligned, &member);
   }
 
   Module source;
@@ -112,7 +113,7 @@ struct StepResult {
 /// Runs the model on memories [sentences, keys, 4] for rows of given sentences.
 StepResult runModel(const Tensor &memory, const Tensor &lengths,
                     const Tensor &sentences, const Tensor &states,
-                    const Parameters &parameters) {
+                    const Parameters &parameters, int64_t shares = 1) {
   // Compiled once for all tests.
   static Program program(modelText);
   int64_t numSentences = memory.shape[0], numKeys = memory.shape[1];
@@ -134,7 +135,8 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
                      uh(numSentences * numKeys * 5), eh(uh.size());
   std::vector<int32_t> n = toIntegers(lengths), encodedLengths(numSentences);
   // No past, so neither positions nor slots of one.
-  int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, 0, numKeys};
+  int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, 0,
+                             shares,       numKeys};
   program.run("encode", encodeExtents,
               {x.data(), n.data(), h.data(), uh.data(), eh.data(),
                encodedLengths.data(), packedU.data()});
@@ -146,7 +148,7 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   std::vector<int32_t> tokens(numRows), positions(numRows),
       rows = toIntegers(sentences);
   std::vector<float> s = toFloats(states);
-  int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, 3, numKeys};
+  int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, 3, shares, numKeys};
   program.run("step", stepExtents,
               {tokens.data(), positions.data(), rows.data(), h.data(),
                uh.data(), eh.data(), encodedLengths.data(), s.data(),
@@ -208,6 +210,14 @@ TEST(Program, R13RowsDoNotDependOnTheBatch) {
       for (int64_t i = 0; i < 4; ++i)
         memory.data[(sentence * 33 + key) * 4 + i] = quietNaN;
   StepResult all = runModel(memory, lengths, sentences, states, parameters);
+  // More shares than blocks of outputs, and than rows.
+  for (int64_t shares : {2, 3, 9}) {
+    StepResult divided =
+        runModel(memory, lengths, sentences, states, parameters, shares);
+    EXPECT_EQ(all.logits, divided.logits) << shares;
+    EXPECT_EQ(all.states, divided.states) << shares;
+    EXPECT_EQ(all.weights, divided.weights) << shares;
+  }
 
   for (int64_t row = 0; row < 8; ++row) {
     int64_t sentence = sentences.data[row], length = lengths.data[sentence];

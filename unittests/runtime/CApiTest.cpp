@@ -606,10 +606,11 @@ TEST(CompiledModel, NeedsExtensionsOfTheProcessor) {
 TEST(CompiledModel, TakesTheFirstCodeThatTheProcessorRuns) {
   static std::string taken;
   auto note = [](const char *name) {
-    return attn_program{name[0] == 'w' ? [](const int64_t *, void *const *,
-                                            void *) { taken += "wide "; }
-                                       : [](const int64_t *, void *const *,
-                                            void *) { taken += "narrow "; },
+    return attn_program{name[0] == 'w'
+                            ? [](const int64_t *, void *const *, void *,
+                                 attn_team_member *) { taken += "wide "; }
+                            : [](const int64_t *, void *const *, void *,
+                                 attn_team_member *) { taken += "narrow "; },
                         [](const int64_t *) { return int64_t(0); }};
   };
   const AlignedBuffer constants(256);

@@ -29,9 +29,10 @@ static void checkAlignment(void *const *buffers, int count) {
 }
 
 static void prepare(const int64_t *extents, void *const *buffers,
-                    void *workspace) {
+                    void *workspace, struct attn_team_member *member) {
   (void)extents;
   (void)workspace;
+  (void)member;
   checkAlignment(buffers + 1, 1);
   const float *table = buffers[0];
   float *twice = buffers[1];
@@ -40,8 +41,9 @@ static void prepare(const int64_t *extents, void *const *buffers,
 }
 
 static void encode(const int64_t *extents, void *const *buffers,
-                   void *workspace) {
+                   void *workspace, struct attn_team_member *member) {
   (void)workspace;
+  (void)member;
   checkAlignment(buffers, 5);
   int64_t sentences = extents[ATTN_EXTENT_SENTENCES];
   int64_t longest = extents[ATTN_EXTENT_AXIS];
@@ -72,12 +74,9 @@ static int64_t stepWorkspace(const int64_t *extents) {
   return extents[ATTN_EXTENT_ROWS] * (int64_t)sizeof(float);
 }
 
-static void step(const int64_t *extents, void *const *buffers,
-                 void *workspace) {
-  // What has rows may be a part of it.
-  checkAlignment(buffers, 3);
-  checkAlignment(&workspace, 1);
-  int64_t rows = extents[ATTN_EXTENT_ROWS];
+/// The rows from `first` on, up to `end`.
+static void stepRows(const int64_t *extents, void *const *buffers,
+                     int64_t first, int64_t end) {
   int64_t longest = extents[ATTN_EXTENT_AXIS];
   const float *table = buffers[0], *memory = buffers[1];
   const int32_t *memoryLengths = buffers[2], *tokens = buffers[3],
@@ -86,8 +85,7 @@ static void step(const int64_t *extents, void *const *buffers,
   float *logits = buffers[7];
   int32_t *nextStates = buffers[8];
   float *weights = buffers[9];
-  memset(workspace, 0xff, (size_t)stepWorkspace(extents));
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = first; r < end; ++r) {
     int32_t s = sentences[r], length = memoryLengths[s];
     int32_t at = positions[r] < length ? positions[r] : length - 1;
     nextStates[r] = (states[r] * 31 + tokens[r]) % 65521;
@@ -105,6 +103,23 @@ static void step(const int64_t *extents, void *const *buffers,
     if (length > 1 && memory[s * longest] == 6.0f && positions[r] == 1)
       logits[r * vocabularySize] = NAN;
   }
+}
+
+static void step(const int64_t *extents, void *const *buffers, void *workspace,
+                 struct attn_team_member *member) {
+  checkAlignment(buffers, 10);
+  checkAlignment(&workspace, 1);
+  int64_t rows = extents[ATTN_EXTENT_ROWS],
+          shares = extents[ATTN_EXTENT_SHARES];
+  if (shares == 1) {
+    memset(workspace, 0xff, (size_t)stepWorkspace(extents));
+    stepRows(extents, buffers, 0, rows);
+    return;
+  }
+  int64_t share;
+  while ((share = member->next_share(member)) < shares)
+    stepRows(extents, buffers, rows * share / shares,
+             rows * (share + 1) / shares);
 }
 
 static const char description[] =

@@ -479,15 +479,15 @@ typedef struct attn_decode_options {
    * whatever log-probability it has there. Default 0: hypotheses of the maximum
    * length end as they are. */
   int end_at_maximum ATTN_DEFAULT(0);
-  /** Threads that sentences are divided among, or the hypotheses of the only
-   * one (not in a `buffer`), at least 1; no result depends on them. More than
-   * 1: the model starts threads and keeps them until it is closed, unless the
-   * call has `parallel`; a call that finds them busy with another one starts
-   * its own, and ends them. Starting threads allocates. Default 1: the
-   * caller's. */
+  /** Threads that batches are divided among, or the work of each step where
+   * there is only one (not in a `buffer`), at least 1; no result depends on
+   * them. More than 1: the model starts threads and keeps them until it is
+   * closed, unless the call has `parallel`; a call that finds them busy with
+   * another one starts its own, and ends them. Starting threads allocates.
+   * Default 1: the caller's. */
   size_t threads ATTN_DEFAULT(1);
   /** Runs up to `threads` tasks on threads of the caller's instead of own ones;
-   * for one sentence, in each step. Null (the default): own threads. */
+   * for one batch, in each step. Null (the default): own threads. */
   attn_parallel_function parallel ATTN_DEFAULT(NULL);
   /** Handed to `parallel`. */
   void *parallel_context ATTN_DEFAULT(NULL);

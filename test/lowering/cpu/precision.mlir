@@ -5,7 +5,7 @@
 
 // Sums are integers; scales and the bias follow once, in f32.
 // INT8-LABEL: func.func @product_int8(
-// INT8-SAME: %[[ROWS:.*]]: memref<?x?xi32>, %[[W:.*]]: memref<?x?x16xi32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?x?xf32>
+// INT8-SAME: %[[ROWS:.*]]: memref<?x?xi32>, %[[W:.*]]: memref<?x?x16xi32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?x?xf32, strided<[?, 1], offset: ?>>
 // Pairs of inputs: two loops for the halves of 16 outputs.
 // AVX2: scf.for
 // AVX2: arith.extsi %{{.*}} : vector<32xi8> to vector<32xi16>
