@@ -23,6 +23,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_DIVIDEWORK
@@ -41,6 +42,19 @@ static bool hasParallel(Operation *op) {
       ->walk([](scf::ForOp loop) {
         return isParallel(loop) ? WalkResult::interrupt()
                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether anything in `op` uses a result of `others`.
+static bool usesResultOf(Operation *op,
+                         const llvm::SetVector<Operation *> &others) {
+  return op
+      ->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (others.contains(operand.getDefiningOp()))
+            return WalkResult::interrupt();
+        return WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -68,6 +82,7 @@ public:
 
 private:
   LogicalResult divide(Block &block);
+  LogicalResult leaveToOne(ArrayRef<Operation *> ops, Operation *place);
   void divideLoop(scf::ForOp loop);
   scf::WhileOp makeShared(Operation *kernel);
   Value nextShare(Value before);
@@ -131,7 +146,6 @@ scf::WhileOp ProgramDivider::makeShared(Operation *kernel) {
         scf::YieldOp::create(b, share);
       });
   kernel->moveBefore(shared.getAfterBody()->getTerminator());
-  kernels.insert(shared);
   return shared;
 }
 
@@ -152,7 +166,9 @@ void ProgramDivider::divideLoop(scf::ForOp loop) {
        })))
     inner = scf::ForOp();
 
-  Value share = makeShared(loop).getAfterBody()->getArgument(0);
+  scf::WhileOp shared = makeShared(loop);
+  kernels.insert(shared);
+  Value share = shared.getAfterBody()->getArgument(0);
   b.setInsertionPoint(loop);
   auto sizeOf = [&](scf::ForOp loop) -> Value {
     return arith::SubIOp::create(b, loop.getUpperBound(), loop.getLowerBound());
@@ -192,31 +208,51 @@ void ProgramDivider::divideLoop(scf::ForOp loop) {
 }
 
 LogicalResult ProgramDivider::divide(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+  llvm::SetVector<Operation *> rest;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    bool isDivided = hasParallel(&op);
+    if (isDivided || &op == block.getTerminator()) {
+      if (failed(leaveToOne(rest.getArrayRef(), &op)))
+        return failure();
+      rest.clear();
+    }
+    if (&op == block.getTerminator())
+      break;
     if (isParallel(&op)) {
       divideLoop(cast<scf::ForOp>(op));
-      continue;
-    }
-    if (hasParallel(&op)) {
+    } else if (isDivided) {
       // All threads take the same way through it.
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           if (failed(divide(inner)))
             return failure();
-      continue;
+    } else if ((!isa<memref::AllocOp>(op) && !isMemoryEffectFree(&op)) ||
+               usesResultOf(&op, rest)) {
+      rest.insert(&op);
     }
-    if (isa<memref::AllocOp>(op) || isMemoryEffectFree(&op))
-      continue;
-    // Whatever else there is, one thread does.
-    if (!op.use_empty())
-      return op.emitError("expected no result of what one thread does alone");
-    Value share = makeShared(&op).getAfterBody()->getArgument(0);
-    b.setInsertionPoint(&op);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, share,
-                                          arith::ConstantIndexOp::create(b, 0));
-    auto only = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-    op.moveBefore(only.thenBlock()->getTerminator());
   }
+  return success();
+}
+
+/// Has one thread do what stands between two loops that are shared, at `place`
+/// before the second.
+LogicalResult ProgramDivider::leaveToOne(ArrayRef<Operation *> ops,
+                                         Operation *place) {
+  if (ops.empty())
+    return success();
+  ops[0]->moveBefore(place);
+  Value share = makeShared(ops[0]).getAfterBody()->getArgument(0);
+  b.setInsertionPoint(ops[0]);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, share,
+                                        arith::ConstantIndexOp::create(b, 0));
+  auto only = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  for (Operation *op : ops)
+    op->moveBefore(only.thenBlock()->getTerminator());
+  for (Operation *op : ops)
+    for (Operation *user : op->getUsers())
+      if (!only->isAncestor(user))
+        return op->emitError("expected no loop that is shared to use what one "
+                             "thread computes alone");
   return success();
 }
 

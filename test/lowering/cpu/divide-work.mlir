@@ -1,5 +1,5 @@
-// RUN: attn-opt %s -split-input-file -attn-divide-work | FileCheck %s
-// RUN: attn-opt %s -split-input-file -attn-divide-work -attn-plan-workspace | FileCheck %s --check-prefix=PLACES
+// RUN: attn-opt %s -split-input-file -verify-diagnostics -attn-divide-work | FileCheck %s
+// RUN: attn-opt %s -split-input-file -verify-diagnostics -attn-divide-work -attn-plan-workspace | FileCheck %s --check-prefix=PLACES
 
 // A loop whose iterations do not depend on each other becomes one over shares,
 // which a thread asks for until there are none.
@@ -30,12 +30,16 @@
 // CHECK: scf.for
 // CHECK: scf.while
 // CHECK: scf.for
-// What else writes is done once.
+// What else there is between two such loops is done once, with all that it needs.
 // CHECK: scf.while
 // CHECK: ^bb0(%[[SHARE:.*]]: index)
 // CHECK: arith.cmpi eq, %[[SHARE]], %c0
 // CHECK: scf.if
-// CHECK: memref.copy
+// CHECK-NEXT: memref.copy
+// CHECK-NEXT: memref.load
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: memref.store
+// CHECK-NOT: scf.while
 // CHECK: return
 
 // PLACES-LABEL: func.func @step_workspace
@@ -74,6 +78,9 @@ func.func @step(%sentences: index, %rows: index, %past: index, %slots: index, %b
     } {attn.parallel}
   }
   memref.copy %y, %x : memref<?x4xf32> to memref<?x4xf32>
+  %first = memref.load %x[%c0, %c1] : memref<?x4xf32>
+  %twice = arith.addf %first, %first : f32
+  memref.store %twice, %x[%c0, %c0] : memref<?x4xf32>
   return
 }
 
@@ -87,5 +94,21 @@ func.func @step(%sentences: index, %rows: index, %past: index, %slots: index, %b
 func.func @prepare(%sentences: index, %rows: index, %past: index, %slots: index, %best: index, %outputs: index,
                    %shares: index, %x: memref<4xf32>, %y: memref<4xf32>) attributes {attn.program = []} {
   memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+  return
+}
+
+// -----
+
+// What a shared loop uses cannot be known to one thread only.
+func.func @step(%sentences: index, %rows: index, %past: index, %slots: index, %best: index, %outputs: index,
+                %shares: index, %x: memref<4xf32>, %n: memref<index>) attributes {attn.program = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @+1 {{expected no loop that is shared to use what one thread computes alone}}
+  %end = memref.load %n[] : memref<index>
+  scf.for %i = %c0 to %end step %c1 {
+    %0 = memref.load %x[%i] : memref<4xf32>
+    memref.store %0, %x[%i] : memref<4xf32>
+  } {attn.parallel}
   return
 }
