@@ -13,6 +13,7 @@
 #include "bench/workers/worker.h"
 
 #include "dialect/Attn.h"
+#include "runtime/compiled_model.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,7 +39,7 @@ attn.model @m {{
 }
 )";
 
-using Program = void(const int64_t *, void *const *, void *);
+using Program = std::remove_pointer_t<attn_program_function>;
 using Sizing = int64_t(const int64_t *);
 
 namespace {
@@ -77,14 +78,17 @@ int main() {
         ::attn::bench::fail("the product does not compile");
       Array weights(own->inputs * own->outputs, 2);
       layer.packed = Array(own->inputs * (own->outputs + 15));
-      int64_t none[5] = {};
+      int64_t none[ATTN_EXTENT_AXIS] = {};
       void *buffers[] = {layer.packed.data(), weights.data()};
-      layer.jit->lookup<Program>("attn_prepare")(none, buffers, nullptr);
+      layer.jit->lookup<Program>("attn_prepare")(none, buffers, nullptr,
+                                                 nullptr);
     }
     auto *step = layer.jit->lookup<Program>("attn_step");
     auto *sizing = layer.jit->lookup<Sizing>("attn_step_workspace");
     auto rows = int64_t(own->rows);
-    std::array<int64_t, 5> extents = {rows, rows, 0, 0, 0};
+    // Of all outputs, by one thread.
+    std::array<int64_t, ATTN_EXTENT_AXIS> extents = {
+        rows, rows, 0, 0, 0, int64_t(own->outputs), 1};
     own->workspace = Array(size_t(sizing(extents.data())) / sizeof(float) + 16);
     // All logits, so none of the best only.
     std::array<void *, 10> buffers = {
@@ -92,7 +96,8 @@ int main() {
         own->y.data(),     own->next.data(),   nullptr,           nullptr,
         nullptr,           layer.packed.data()};
     return {[own, step, extents, buffers] {
-              step(extents.data(), buffers.data(), own->workspace.data());
+              step(extents.data(), buffers.data(), own->workspace.data(),
+                   nullptr);
             },
             own->y.data(), own->y.size};
   });

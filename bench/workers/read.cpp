@@ -21,6 +21,7 @@
 #include "bench/workers/worker.h"
 
 #include "dialect/Attn.h"
+#include "runtime/compiled_model.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -220,20 +221,22 @@ std::function<void()> bindProgram(Jit &jit, const std::string &name,
       "attn_" + name + "_workspace")(extents.data());
   auto workspace = std::make_shared<Array>(bytes / sizeof(float) + 16, 0);
   auto *program =
-      jit.lookup<void(const int64_t *, void *const *, void *)>("attn_" + name);
-  return [=] { program(extents.data(), arrays.data(), workspace->data()); };
+      jit.lookup<std::remove_pointer_t<attn_program_function>>("attn_" + name);
+  return [=] {
+    program(extents.data(), arrays.data(), workspace->data(), nullptr);
+  };
 }
 
 /// Encodes, and gives the step.
 std::function<void()> bindDecoder(std::shared_ptr<Read> read, Jit &jit) {
   auto d = std::make_shared<Decoding>(read);
   int64_t sentences = read->sentences, positions = read->positions;
-  bindProgram(jit, "encode", {sentences, sentences, 0, 0, 0, positions},
+  bindProgram(jit, "encode", {sentences, sentences, 0, 0, 0, 0, 1, positions},
               {read->keys.data(), read->values.data(), read->lengths.data(),
                d->keys.data(), d->values.data(), d->exponentials.data(),
                d->lengths.data()})();
   auto step = bindProgram(
-      jit, "step", {sentences, int64_t(read->rows), 0, 0, 0, positions},
+      jit, "step", {sentences, int64_t(read->rows), 0, 0, 0, 0, 1, positions},
       {d->tokens.data(), d->positions.data(), read->sources.data(),
        d->keys.data(), d->values.data(), d->exponentials.data(),
        d->lengths.data(), read->queries.data(), read->contexts.data(),

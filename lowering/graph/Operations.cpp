@@ -104,7 +104,7 @@ std::string attn::describeComputation(Value value) {
         seen.insert_range(op->getOperands());
     }
   if (!function.empty())
-    operation = operation == "the product" ? function + " of the product"
-                                           : function;
+    operation =
+        operation == "the product" ? function + " of the product" : function;
   return operation + (parameters.empty() ? "" : " with " + parameters);
 }
