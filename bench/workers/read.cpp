@@ -133,19 +133,6 @@ func.func @f(%q: tensor<?x{0}x{1}xf32>, %k: tensor<?x?x{0}x{1}xf32>,
 
 namespace {
 
-/// A memref of a dense array.
-template <size_t rank> struct Descriptor {
-  Descriptor(void *data, std::array<int64_t, rank> shape)
-      : allocated(data), aligned(data), sizes(shape) {
-    int64_t stride = 1;
-    for (size_t i = rank; i-- > 0; stride *= sizes[i])
-      strides[i] = stride;
-  }
-  void *allocated, *aligned;
-  int64_t offset = 0;
-  std::array<int64_t, rank> sizes, strides;
-};
-
 /// What a request asks for. Inputs are made here as in read_torch.py.
 struct Read {
   explicit Read(const Request &request)

@@ -58,15 +58,17 @@ void splitLine(std::string_view text, bool characters, size_t mostTokens,
   }
 }
 
-bool readLines(const std::string &path, const std::string &option,
-               bool characters, std::vector<Line> &lines, std::string &error) {
+bool forEachLine(const std::string &path, const std::string &option,
+                 const std::function<bool(const std::string &)> &take,
+                 std::string &error) {
   FILE *file = fopen(path.c_str(), "re");
   bool failed = !file;
   if (file) {
     LineReader reader(file);
-    for (std::string line; reader.next(line);)
-      splitLine(line, characters, SIZE_MAX, lines.emplace_back());
-    failed = reader.failed();
+    bool more = true;
+    for (std::string line; more && reader.next(line);)
+      more = take(line);
+    failed = more && reader.failed();
   }
   if (failed)
     error = "expected a readable file after " + option + ", but got " +
@@ -74,6 +76,15 @@ bool readLines(const std::string &path, const std::string &option,
   if (file)
     fclose(file);
   return !failed;
+}
+
+bool readLines(const std::string &path, const std::string &option,
+               bool characters, std::vector<Line> &lines, std::string &error) {
+  auto take = [&](const std::string &line) {
+    splitLine(line, characters, SIZE_MAX, lines.emplace_back());
+    return true;
+  };
+  return forEachLine(path, option, take, error);
 }
 
 } // namespace attn::tool

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,12 @@ private:
   char *text = nullptr;
   size_t capacity = 0;
 };
+
+/// Hands the lines of a file to `take`, until it answers false. False after a
+/// message in `error`, which names the file and the option that named it.
+bool forEachLine(const std::string &path, const std::string &option,
+                 const std::function<bool(const std::string &)> &take,
+                 std::string &error);
 
 /// Splits all lines of a file. False after a message in `error`, which names
 /// the file and the option that named it.

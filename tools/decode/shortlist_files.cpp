@@ -12,8 +12,6 @@
 #include "tools/decode/source_line.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <functional>
 #include <numeric>
 #include <string_view>
@@ -27,27 +25,19 @@ static bool
 readEach(const std::string &path, const std::string &option,
          const std::function<std::string(const std::string &)> &take,
          std::string &error) {
-  FILE *file = fopen(path.c_str(), "re");
-  bool failed = !file;
-  if (file) {
-    LineReader reader(file);
-    size_t number = 0;
-    for (std::string line; error.empty() && reader.next(line);) {
-      ++number;
-      if (line.empty())
-        continue;
-      error = take(line);
-      if (!error.empty())
-        error = path + ":" + std::to_string(number) + ": " + error;
-    }
-    failed = error.empty() && reader.failed();
-  }
-  if (failed)
-    error = "expected a readable file after " + option + ", but got " +
-            quote(strerror(errno)) + ": " + path;
-  if (file)
-    fclose(file);
-  return error.empty();
+  size_t number = 0;
+  std::string problem;
+  auto takeNumbered = [&](const std::string &line) {
+    ++number;
+    if (!line.empty())
+      problem = take(line);
+    return problem.empty();
+  };
+  if (!forEachLine(path, option, takeNumbered, error))
+    return false;
+  if (!problem.empty())
+    error = path + ":" + std::to_string(number) + ": " + problem;
+  return problem.empty();
 }
 
 static std::unordered_map<std::string_view, int32_t>

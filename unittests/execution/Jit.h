@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,19 @@ public:
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+/// A memref of a dense array, as compiled functions take it.
+template <size_t rank> struct Descriptor {
+  Descriptor(void *data, std::array<int64_t, rank> shape)
+      : allocated(data), aligned(data), sizes(shape) {
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0; stride *= sizes[i])
+      strides[i] = stride;
+  }
+  void *allocated, *aligned;
+  int64_t offset = 0;
+  std::array<int64_t, rank> sizes, strides;
 };
 
 /// One thread that does all shares of every kernel, one after the other.

@@ -45,19 +45,6 @@ func.func @f(%q: tensor<?x2x200xf32>, %k: tensor<?x?x2x200xf32>, %n: tensor<?xi3
 }
 )";
 
-/// A memref of a dense array.
-template <size_t rank> struct Descriptor {
-  Descriptor(void *data, std::array<int64_t, rank> shape)
-      : allocated(data), aligned(data), sizes(shape) {
-    int64_t stride = 1;
-    for (size_t i = rank; i-- > 0; stride *= sizes[i])
-      strides[i] = stride;
-  }
-  void *allocated, *aligned;
-  int64_t offset = 0;
-  std::array<int64_t, rank> sizes, strides;
-};
-
 std::vector<float> readWith(const char *instructionSet) {
   MLIRContext context;
   context.loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect>();

@@ -140,6 +140,16 @@ protected:
     return Results(api->decode(model, &sentences.view, &options, &error),
                    api->free_results);
   }
+  /// Two ways to say the same lists have the same results.
+  void expectSameWith(const Words &one, const Words &other) {
+    options.shortlists = &one.view;
+    Results first = decode();
+    options.shortlists = &other.view;
+    Results second = decode();
+    ASSERT_TRUE(first && second) << error.message;
+    for (size_t i = 0; i < 4; ++i)
+      expectSame(api, first.get(), i, second.get(), i);
+  }
   void expectFailure(const char *message) {
     EXPECT_FALSE(decode());
     EXPECT_EQ(error.status, ATTN_ERROR_OPTION);
@@ -184,13 +194,7 @@ TEST_F(ShortlistCApi, ListsMayBeTokensOrIds) {
   }
   // One for all is the same as one for each.
   Words one({texts[1]}), each(std::vector<std::string>(4, texts[1]));
-  options.shortlists = &one.view;
-  Results ofAll = decode();
-  options.shortlists = &each.view;
-  Results ofEach = decode();
-  ASSERT_TRUE(ofAll && ofEach) << error.message;
-  for (size_t i = 0; i < 4; ++i)
-    expectSame(api, ofAll.get(), i, ofEach.get(), i);
+  expectSameWith(one, each);
 }
 
 TEST_F(ShortlistCApi, TakesPrefixesInAndNoOtherTargets) {
@@ -200,13 +204,7 @@ TEST_F(ShortlistCApi, TakesPrefixesInAndNoOtherTargets) {
   Words prefixes(std::vector<std::string>(4, other + " " + listed));
   Words both(std::vector<std::string>(4, listed + " " + other));
   options.prefixes = &prefixes.view;
-  options.shortlists = &list.view;
-  Results added = decode();
-  options.shortlists = &both.view;
-  Results given = decode();
-  ASSERT_TRUE(added && given) << error.message;
-  for (size_t i = 0; i < 4; ++i)
-    expectSame(api, added.get(), i, given.get(), i);
+  expectSameWith(list, both);
 
   options.prefixes = nullptr;
   options.forced = &prefixes.view;
