@@ -23,6 +23,11 @@
 // numbers in `extents` and of sizes known at compile time; the description says
 // which, so the runtime can allocate everything before it runs anything.
 //
+// Where a model is compiled for a device, `prepare` runs on the CPU and the
+// other programs too, but what they do is launch kernels: all addresses that
+// they are given, that of the workspace included, are those of the device,
+// aligned to 256, and they touch none of that memory themselves.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_RUNTIME_COMPILED_MODEL_H
@@ -35,7 +40,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 6
+#define ATTN_COMPILED_MODEL_VERSION 7
 
 /// How many logits of a row a chunk has (the last one has the rest): its sum of
 /// exponentials is one number, whoever computes it (R13).
@@ -73,17 +78,29 @@ struct attn_team_member {
   int64_t (*next_share)(struct attn_team_member *member);
 };
 
+/// What launches kernels on a device.
+struct attn_launcher {
+  /// Launches kernel number `kernel` of the model in `groups` workgroups, at
+  /// least one, after all that was launched before. `buffers` and `scalars`
+  /// have as many elements as the kernel's description says; each buffer is an
+  /// address that the program was given, or one of the workspace, aligned to
+  /// 256. Failures are kept until the launcher's owner asks for them.
+  void (*launch)(struct attn_launcher *launcher, int64_t kernel, int64_t groups,
+                 void *const *buffers, const int32_t *scalars);
+};
+
 /// Runs a program. `buffers` holds the addresses of the program's buffers in
 /// the order of the description, each aligned to 64, but the parameters that
 /// `prepare` takes only to their elements; none may be null, but what `step` is
 /// not to write because of `best`, and none may overlap an output. `workspace`
 /// has at least as many bytes as `attn_workspace_function` answers for the same
-/// extents, aligned to 64. `member` is null if there is one share; otherwise
-/// each thread calls this with the same arguments but for a `member` of its
-/// own.
+/// extents, aligned to 64. `executor` is null if there is one share; otherwise
+/// each thread calls this with the same arguments but for an attn_team_member
+/// of its own. On a device `executor` is the attn_launcher, and there is one
+/// share.
 typedef void (*attn_program_function)(const int64_t *extents,
                                       void *const *buffers, void *workspace,
-                                      struct attn_team_member *member);
+                                      void *executor);
 
 /// The bytes of workspace that a program needs for the given extents.
 typedef int64_t (*attn_workspace_function)(const int64_t *extents);
@@ -92,6 +109,27 @@ struct attn_program {
   attn_program_function run;
   attn_workspace_function workspace;
 };
+
+/// A kernel of a device.
+struct attn_kernel {
+  const char *name; ///< Its entry point in `code`.
+  /// What the device's driver takes: a SPIR-V module of 32-bit words, or PTX
+  /// with a terminator. Several kernels may have the same one.
+  const void *code;
+  uint64_t code_size; ///< Bytes, without a terminator.
+  /// How many buffers it is launched with; in SPIR-V these are the bindings
+  /// from 0 on of descriptor set 0, in PTX the first parameters, 64-bit
+  /// addresses.
+  uint32_t buffer_count;
+  /// How many 32-bit scalars follow: in SPIR-V push constants from offset 0 on,
+  /// in PTX parameters. At most 32.
+  uint32_t scalar_count;
+  uint32_t group_size; ///< Invocations in a workgroup, in its first dimension.
+  uint32_t reserved;
+};
+
+/// What opens devices of a kind; see runtime/device.h.
+struct attn_device_driver;
 
 /// One per compiled library, emitted by the compiler under the hidden name
 /// `attn_compiled`.
@@ -114,6 +152,15 @@ struct attn_compiled_model {
   /// The same model for processors that lack some of these extensions, or null.
   /// Its description and constants are the same ones.
   const struct attn_compiled_model *otherwise;
+  /// Null: the CPU runs all programs. Otherwise what opens the devices that
+  /// have the kernels.
+  const struct attn_device_driver *driver;
+  const struct attn_kernel *kernels;
+  uint64_t kernel_count;
+  /// The number of the kernel that copies rows: buffers `to`, `from` and
+  /// `parents`, i32; scalars the number of rows and the 32-bit words of each.
+  /// Row r of `to` becomes row `parents[r]` of `from`.
+  uint64_t gather_kernel;
 };
 
 #ifdef __cplusplus

@@ -89,6 +89,9 @@ static void addCompiledModel(llvm::Module &module,
         fields.push_back(module.getFunction(
             getVariantName(("attn_" + name + suffix).str(), number)));
     fields.push_back(otherwise);
+    // No device: the CPU has all the code.
+    fields.append({null, null, llvm::ConstantInt::get(i64, 0),
+                   llvm::ConstantInt::get(i64, 0)});
     auto *table = llvm::ConstantStruct::getAnon(fields);
     auto *compiled =
         new llvm::GlobalVariable(module, table->getType(), /*isConstant=*/true,

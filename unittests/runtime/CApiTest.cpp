@@ -608,9 +608,9 @@ TEST(CompiledModel, TakesTheFirstCodeThatTheProcessorRuns) {
   auto note = [](const char *name) {
     return attn_program{name[0] == 'w'
                             ? [](const int64_t *, void *const *, void *,
-                                 attn_team_member *) { taken += "wide "; }
+                                 void *) { taken += "wide "; }
                             : [](const int64_t *, void *const *, void *,
-                                 attn_team_member *) { taken += "narrow "; },
+                                 void *) { taken += "narrow "; },
                         [](const int64_t *) { return int64_t(0); }};
   };
   const AlignedBuffer constants(256);
