@@ -97,6 +97,7 @@ attn_model *attn::wrapModel(std::unique_ptr<Model> model) {
   attn_model_info &info = handle->info;
   info.struct_size = sizeof(info);
   info.name = description.model.c_str();
+  info.precision = description.precision.c_str();
   info.has_encoder = model->hasEncoder();
   info.has_alignment = description.alignment.has_value();
   info.source_has_end = model->hasEncoder() && description.inputs[0].end;

@@ -293,6 +293,8 @@ bool parseDescription(std::string_view json, Description &description,
   }
   Reader reader(error);
   description.model = reader.text(reader.member(root, "model"), "model");
+  description.precision =
+      reader.text(reader.member(root, "precision"), "precision");
   parseVocabularies(reader, reader.member(root, "vocabularies"), description);
   if (const JsonValue *axes = root.find("axes"))
     for (const JsonValue &entry : reader.list(*axes, "axes")) {
@@ -378,8 +380,8 @@ bool checkDescription(const Description &description, std::string &error) {
   auto isPlace = [](int64_t place, size_t size) {
     return place >= 0 && static_cast<uint64_t>(place) < size;
   };
-  const auto &[model, vocabularies, axes, inputs, target, alignment, parameters,
-               ignored, prepare, encode, step, force] = description;
+  const auto &[model, precision, vocabularies, axes, inputs, target, alignment,
+               parameters, ignored, prepare, encode, step, force] = description;
 
   for (size_t i = 0; i < axes.size(); ++i) {
     bool source = axes[i].of < 0 && isPlace(axes[i].input, inputs.size()) &&

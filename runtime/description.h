@@ -135,6 +135,7 @@ using Program = std::vector<Buffer>;
 
 struct Description {
   std::string model;
+  std::string precision; ///< Of the weights of products, as for `attnc`.
   std::vector<Vocabulary> vocabularies;
   std::vector<Axis> axes;
   std::vector<Input> inputs;

@@ -56,6 +56,7 @@ TEST_F(CApi, DescribesTheModel) {
   EXPECT_EQ(api->has_weights(), 0);
   const attn_model_info *info = api->info(model);
   EXPECT_STREQ(info->name, "fake");
+  EXPECT_STREQ(info->precision, "bf16");
   EXPECT_EQ(info->has_encoder, 1);
   EXPECT_EQ(info->has_alignment, 1);
   EXPECT_EQ(info->source_has_end, 1);

@@ -82,7 +82,7 @@ void step(const int64_t *extents, void *const *buffers, void *,
   }
 }
 
-const char description[] = R"({"model": "inputs",
+const char description[] = R"({"model": "inputs", "precision": "f32",
  "vocabularies": [
   {"name": "words", "tokens": ["<s>", "</s>", "a", "b", "c"], "start": 0,
    "end": 1}],

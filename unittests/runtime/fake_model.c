@@ -29,10 +29,10 @@ static void checkAlignment(void *const *buffers, int count) {
 }
 
 static void prepare(const int64_t *extents, void *const *buffers,
-                    void *workspace, struct attn_team_member *member) {
+                    void *workspace, void *executor) {
   (void)extents;
   (void)workspace;
-  (void)member;
+  (void)executor;
   checkAlignment(buffers + 1, 1);
   const float *table = buffers[0];
   float *twice = buffers[1];
@@ -41,9 +41,9 @@ static void prepare(const int64_t *extents, void *const *buffers,
 }
 
 static void encode(const int64_t *extents, void *const *buffers,
-                   void *workspace, struct attn_team_member *member) {
+                   void *workspace, void *executor) {
   (void)workspace;
-  (void)member;
+  (void)executor;
   checkAlignment(buffers, 5);
   int64_t sentences = extents[ATTN_EXTENT_SENTENCES];
   int64_t longest = extents[ATTN_EXTENT_AXIS];
@@ -106,7 +106,7 @@ static void stepRows(const int64_t *extents, void *const *buffers,
 }
 
 static void step(const int64_t *extents, void *const *buffers, void *workspace,
-                 struct attn_team_member *member) {
+                 void *executor) {
   checkAlignment(buffers, 10);
   checkAlignment(&workspace, 1);
   int64_t rows = extents[ATTN_EXTENT_ROWS],
@@ -116,6 +116,7 @@ static void step(const int64_t *extents, void *const *buffers, void *workspace,
     stepRows(extents, buffers, 0, rows);
     return;
   }
+  struct attn_team_member *member = executor;
   int64_t share;
   while ((share = member->next_share(member)) < shares)
     stepRows(extents, buffers, rows * share / shares,
@@ -123,7 +124,7 @@ static void step(const int64_t *extents, void *const *buffers, void *workspace,
 }
 
 static const char description[] =
-    "{\"model\": \"fake\","
+    "{\"model\": \"fake\", \"precision\": \"bf16\","
     " \"vocabularies\": ["
     "  {\"name\": \"source\", \"tokens\": [\"<pad>\", \"</s>\", \"<unk>\","
     "   \"a\", \"b\", \"c\", \"E\"], \"padding\": 0, \"end\": 1, \"unknown\": "

@@ -218,6 +218,8 @@ typedef struct attn_model_info {
   attn_target target;
   /** Numbers of each vector of features that it emits, 0 if it emits none. */
   size_t frame_size;
+  /** What the weights of products are kept as: "f32", "bf16" or "int8". */
+  const char *precision;
 } attn_model_info;
 
 /** One input of a model's encoder: tokens, or features. */
