@@ -105,6 +105,19 @@ void Emitter::forEachShare(
   });
 }
 
+Value Emitter::choose(Type type, Value condition,
+                      const std::function<Value()> &whole,
+                      const std::function<Value()> &otherwise) {
+  auto branch = scf::IfOp::create(builder, TypeRange{type}, condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, ValueRange{whole()});
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, ValueRange{otherwise()});
+  return branch.getResult(0);
+}
+
 void Emitter::forEachChunk(ArrayRef<int64_t> features,
                            const std::function<void(ElementIndex)> &body) {
   if (features.empty())
@@ -670,14 +683,10 @@ Value Emitter::evaluateElementwise(Operation *op, const ElementIndex &index) {
     Value usual = evaluate(choice.getFalseValue(), index);
     Value failed =
         arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, usual, usual);
-    auto branch = scf::IfOp::create(builder, usual.getType(), failed,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(builder, evaluate(choice.getTrueValue(), index));
-    builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(builder, usual);
-    return branch.getResult(0);
+    return choose(
+        usual.getType(), failed,
+        [&] { return evaluate(choice.getTrueValue(), index); },
+        [&] { return usual; });
   }
   if (auto sigmoid = dyn_cast<SigmoidOp>(op)) {
     // exp(-|x|) never overflows, so small results keep their precision:

@@ -173,6 +173,9 @@ public:
   void forEachShare(
       Value size,
       const std::function<void(Value share, Value begin, Value end)> &body);
+  /// What one of two pieces of code makes, a `type`.
+  Value choose(Type type, Value condition, const std::function<Value()> &whole,
+               const std::function<Value()> &otherwise);
   /// Runs `body` for every element of the features, `numLanes` at a time.
   void forEachChunk(ArrayRef<int64_t> features,
                     const std::function<void(ElementIndex)> &body);

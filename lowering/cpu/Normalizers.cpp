@@ -79,9 +79,6 @@ private:
   Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
     return arith::CmpFOp::create(b, predicate, x, y);
   }
-  /// The number that one of two pieces of code makes.
-  Value choose(Value condition, const std::function<Value()> &whole,
-               const std::function<Value()> &otherwise);
   Value zeros() { return emitter.splat(emitter.constantF32(0)); }
 
   Emitter &emitter;
@@ -126,24 +123,12 @@ void RowEmitter::writeWeights(const std::function<Value(Value, Value)> &body) {
                 select(isReadable(emitter, scores), weights, zeros()));
 }
 
-Value RowEmitter::choose(Value condition, const std::function<Value()> &whole,
-                         const std::function<Value()> &otherwise) {
-  auto branch = scf::IfOp::create(b, TypeRange{b.getF32Type()}, condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, ValueRange{whole()});
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, ValueRange{otherwise()});
-  return branch.getResult(0);
-}
-
 void RowEmitter::emitSoftmax() {
   Value zero = emitter.constantF32(0), one = emitter.constantF32(1);
   ElementIndex place{.axes = row.place, .features = {}};
   // What was summed below the largest score of the blocks before.
-  Value scale = choose(
-      running.isFirst, [&] { return zero; },
+  Value scale = emitter.choose(
+      b.getF32Type(), running.isFirst, [&] { return zero; },
       [&] {
         Value before = emitter.load(running.maxima, place);
         Value same = compare(arith::CmpFPredicate::OEQ, before, highest);
@@ -160,8 +145,8 @@ void RowEmitter::emitSoftmax() {
   });
   total =
       math::FmaOp::create(b, emitter.load(running.totals, place), scale, total);
-  Value divisor = choose(
-      running.isLast,
+  Value divisor = emitter.choose(
+      b.getF32Type(), running.isLast,
       [&]() -> Value {
         Value all = total;
         if (row.sink)

@@ -405,20 +405,18 @@ LogicalResult ReadEmitter::finishWeightsResult() {
   forEachMember([&] {
     auto forEachWeight =
         [&](Value from, Value to, const std::function<void(Value)> &enterKey,
-            const std::function<Value(Value, Value, const ElementIndex &)>
-                &body) {
+            const std::function<Value(Value, const ElementIndex &)> &body) {
           emitter.forEach(from, to, [&](Value key) {
             enterKey(key);
             forEachHead([&](Value head) {
               ElementIndex index{.axes = place, .features = delinearize(head)};
               index.axes.push_back(key);
-              emitter.store(result, index, body(head, key, index));
+              emitter.store(result, index, body(head, index));
             });
           });
         };
-    auto none = [&](Value, Value, const ElementIndex &) {
-      return emitter.constantF32(0);
-    };
+    auto zero = [&] { return emitter.constantF32(0); };
+    auto none = [&](Value, const ElementIndex &) { return zero(); };
     forEachWeight(emitter.constant(0), begin, [](Value) {}, none);
     forEachWeight(end, keySize, [](Value) {}, none);
     if (!online)
@@ -430,26 +428,22 @@ LogicalResult ReadEmitter::finishWeightsResult() {
               failed(enterRegion(op.getFactor(), key)))
             emitted = failure();
         },
-        [&](Value head, Value, const ElementIndex &index) -> Value {
+        [&](Value head, const ElementIndex &index) {
           Value score = emitter.load(result, index);
-          auto weight =
-              scf::IfOp::create(b, TypeRange{b.getF32Type()}, isReadable(score),
-                                /*withElseRegion=*/true);
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(weight.thenBlock());
-          Value e = math::ExpOp::create(
-              b,
-              arith::SubFOp::create(b, score, emitter.load(maxima, at(head))));
-          e = arith::DivFOp::create(b, e, emitter.load(totals, at(head)));
-          if (!op.getFactor().empty())
-            e = arith::MulFOp::create(
-                b, e,
+          auto weight = [&]() -> Value {
+            Value shifted =
+                arith::SubFOp::create(b, score, emitter.load(maxima, at(head)));
+            Value e = math::ExpOp::create(b, shifted);
+            e = arith::DivFOp::create(b, e, emitter.load(totals, at(head)));
+            if (op.getFactor().empty())
+              return e;
+            Value factor =
                 emitter.evaluate(getYielded(op.getFactor()),
-                                 {.axes = {}, .features = delinearize(head)}));
-          scf::YieldOp::create(b, ValueRange{e});
-          b.setInsertionPointToStart(weight.elseBlock());
-          scf::YieldOp::create(b, ValueRange{emitter.constantF32(0)});
-          return weight.getResult(0);
+                                 {.axes = {}, .features = delinearize(head)});
+            return arith::MulFOp::create(b, e, factor);
+          };
+          return emitter.choose(b.getF32Type(), isReadable(score), weight,
+                                zero);
         });
   });
   return emitted;
@@ -462,18 +456,14 @@ Value ReadEmitter::startOf(Value result, Value head,
     zero = emitter.splat(zero);
   if (!online)
     return zero;
-  auto branch = scf::IfOp::create(b, TypeRange{zero.getType()}, isFirst,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, ValueRange{zero});
-  b.setInsertionPointToStart(branch.elseBlock());
-  Value scale = emitter.load(scales, at(head));
-  if (place.isVector)
-    scale = emitter.splat(scale);
-  Value sum = emitter.load(emitter.lookupBuffer(result), place);
-  scf::YieldOp::create(b, ValueRange{arith::MulFOp::create(b, sum, scale)});
-  return branch.getResult(0);
+  auto scaled = [&]() -> Value {
+    Value scale = emitter.load(scales, at(head));
+    if (place.isVector)
+      scale = emitter.splat(scale);
+    Value sum = emitter.load(emitter.lookupBuffer(result), place);
+    return arith::MulFOp::create(b, sum, scale);
+  };
+  return emitter.choose(zero.getType(), isFirst, [&] { return zero; }, scaled);
 }
 
 /// Adds the block to some chunks of context `number` of the current query, in
