@@ -33,6 +33,13 @@ if config.sanitize:
         config.llvm_tools, "llvm-symbolizer"
     )
 
+# The benchmark's workers are built on demand, and without sanitizers.
+for name in () if config.sanitize else ("bench_products", "bench_read"):
+    if os.path.exists(os.path.join(config.attn_tools, name)):
+        config.available_features.add(name)
+    else:
+        lit_config.note(f"no {name} (target bench): its test is skipped")
+
 if shutil.which("valgrind"):
     config.available_features.add("valgrind")
 
