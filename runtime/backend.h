@@ -76,6 +76,9 @@ struct StepRequest {
   /// normalise them, are all that is wanted of its logits. A decoding may
   /// answer with all of them nevertheless.
   int64_t best = 0;
+  /// Whether the weights of the alignment are wanted. A decoding may answer
+  /// with them nevertheless.
+  bool weights = true;
   /// Who may share the work of the step; or null. Nothing depends on it.
   const Workers *workers = nullptr;
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/c_api.h"
+#include "runtime/device.h"
 #include "runtime/ensemble.h"
 #include "runtime/guard.h"
 #include "runtime/text.h"
@@ -66,6 +67,21 @@ void attn::setError(attn_error *error, attn_status status,
   error->message = strdup(message);
   if (!error->message)
     error->message = noMemoryForMessage;
+}
+
+void attn::setCaught(attn_error *error) {
+  try {
+    throw;
+  } catch (const DeviceError &exception) {
+    setError(error, exception.status, exception.what());
+  } catch (const std::bad_alloc &) {
+    setError(error, ATTN_ERROR_MEMORY, "expected enough memory, but got none");
+  } catch (const std::exception &exception) {
+    // std::length_error, for one, is a size that no memory has.
+    setError(error, ATTN_ERROR_INTERNAL, exception.what());
+  } catch (...) {
+    setError(error, ATTN_ERROR_INTERNAL, "unknown exception");
+  }
 }
 
 bool attn::copyOptions(void *to, size_t size, const void *from,

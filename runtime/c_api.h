@@ -46,6 +46,9 @@ void clearError(attn_error *error);
 /// Stores a failure in an error, which may be null. Does not throw.
 void setError(attn_error *error, attn_status status, const char *message);
 
+/// The same, of the exception that is being handled.
+void setCaught(attn_error *error);
+
 /// Copies an options structure that the caller may know in an older or a newer
 /// version onto defaults. False and a message where that cannot be.
 bool copyOptions(void *to, size_t size, const void *from, const char *name,

@@ -39,6 +39,8 @@ public:
   bool hasPast() const override { return programs.slotArray.has_value(); }
   std::optional<size_t>
   memoryBytes(const DecodingLimits &limits) const override {
+    if (programs.device)
+      return std::nullopt;
     return compiledDecodingBytes(programs, limits);
   }
 
@@ -267,7 +269,8 @@ bool checkPrograms(const attn_compiled_model &compiled,
 
 std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
                                          const char *weightsPath,
-                                         Failure &failure, const Log &log) {
+                                         Failure &failure, const Log &log,
+                                         const char *deviceName) {
   auto fail = [&](attn_status status, const std::string &message) {
     failure = {status, message};
     return nullptr;
@@ -292,6 +295,12 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
                     ", for which the library was compiled, but this one has "
                     "no " +
                     formatCpuFeatures(missing));
+  const attn_device_driver *driver = compiled.driver;
+  if (!driver && deviceName && std::string_view(deviceName) != "cpu")
+    return fail(ATTN_ERROR_OPTION,
+                "expected device \"cpu\", for which the library was compiled, "
+                "but got " +
+                    quote(deviceName));
   Description description;
   std::string error;
   std::string_view json(compiled.description, compiled.description_size);
@@ -334,6 +343,10 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
 
   CompiledPrograms programs;
   programs.compiled = compiled;
+  if (driver) {
+    programs.device = driver->open(deviceName, compiled);
+    constants.moveTo(*programs.device);
+  }
   programs.axes = description.axes;
   programs.inputs = description.inputs.size();
   programs.alignment = description.alignment;

@@ -17,10 +17,12 @@
 namespace attn {
 
 /// Opens a compiled model. `weightsPath` may be null: the weights that were
-/// compiled in. Null and a failure on failure.
+/// compiled in; `device` too: the first that there is. Null and a failure on
+/// failure; throws DeviceError.
 std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &compiled,
                                          const char *weightsPath,
-                                         Failure &failure, const Log &log = {});
+                                         Failure &failure, const Log &log = {},
+                                         const char *device = nullptr);
 
 } // namespace attn
 

@@ -60,6 +60,10 @@ CompiledPrograms::Array::Array(const Buffer &buffer)
            : isChoice                   ? Growth::Choice
            : has(Dimension::Kind::Rows) ? Growth::Rows
                                         : Growth::None;
+  isOfHost = isChoice || role == BufferRole::Input ||
+             role == BufferRole::Length || role == BufferRole::Sentence ||
+             role == BufferRole::Weights || role == BufferRole::NextFrame ||
+             role == BufferRole::Stop;
 }
 
 size_t CompiledPrograms::addArray(const Buffer &buffer) {
@@ -163,16 +167,34 @@ struct Places {
   int64_t *extents = nullptr;          ///< [extents]
   int64_t *alignmentLengths = nullptr; ///< [sentences]
   int64_t *sourceLengths = nullptr;    ///< [sentences, inputs]
-  void **addresses = nullptr;          ///< [arrays]
-  size_t *choiceBytes = nullptr;       ///< [arrays] Of those of Growth::Choice.
-  void **buffers = nullptr;            ///< Of the program that runs.
-  const void **befores = nullptr;      ///< [states] Those of the rows before.
+  void **addresses = nullptr;          ///< [arrays] What programs are given.
+  /// [arrays] Where the host reads and writes them, those of the host at least.
+  /// On the CPU these are the addresses.
+  void **mirrors = nullptr;
+  size_t *choiceBytes = nullptr;  ///< [arrays] Of those of Growth::Choice.
+  void **buffers = nullptr;       ///< Of the program that runs.
+  const void **befores = nullptr; ///< [states] Those of the rows before.
   void *workspace = nullptr;
   size_t workspaceSize = 0;
+  DeviceQueue *queue = nullptr; ///< Null on the CPU.
 
   /// Takes what has one size for the whole decoding.
   void takeFixed(const CompiledPrograms &programs, int64_t sentences,
                  Layout &layout);
+  /// Takes memory that programs use.
+  void *takeBytes(size_t size, Layout &layout) {
+    return queue ? queue->allocate(size) : layout.takeBytes(size);
+  }
+  /// Takes an array.
+  void take(const CompiledPrograms &programs, size_t array, size_t bytes,
+            Layout &layout);
+  /// Brings an array's first bytes to where programs read them.
+  void send(size_t array, const void *from, size_t bytes) {
+    if (queue)
+      queue->write(addresses[array], from, bytes);
+    else
+      memcpy(addresses[array], from, bytes);
+  }
   /// Takes the arrays of one kind of growth, but for the table of slots.
   void takeArrays(const CompiledPrograms &programs, Extents sizes,
                   Growth growth, Layout &layout);
@@ -184,7 +206,7 @@ struct Places {
   void takeWorkspace(size_t size, Layout &layout) {
     if (workspaceSize && size <= workspaceSize)
       return;
-    workspace = layout.takeBytes(size);
+    workspace = takeBytes(size, layout);
     workspaceSize = std::max<size_t>(size, 1);
   }
 };
@@ -199,11 +221,27 @@ void Places::takeFixed(const CompiledPrograms &programs, int64_t sentences,
                              &lengths))
     throwOutOfMemory();
   sourceLengths = layout.take<int64_t>(lengths);
-  addresses = layout.take<void *>(programs.arrays.size());
+  mirrors = addresses = layout.take<void *>(programs.arrays.size());
+  if (queue)
+    mirrors = layout.take<void *>(programs.arrays.size());
   choiceBytes = layout.take<size_t>(programs.arrays.size());
   buffers = layout.take<void *>(
       std::max(programs.encode.size(), programs.step.size()));
   befores = layout.take<const void *>(programs.states.size());
+}
+
+void Places::take(const CompiledPrograms &programs, size_t array, size_t bytes,
+                  Layout &layout) {
+  void *here = nullptr;
+  if (!queue || programs.arrays[array].isOfHost)
+    here = layout.takeBytes(bytes);
+  if (!addresses)
+    return;
+  mirrors[array] = here;
+  if (!queue)
+    return;
+  programs.device->checkArray(bytes);
+  addresses[array] = queue->allocate(bytes);
 }
 
 void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
@@ -212,10 +250,8 @@ void Places::takeArrays(const CompiledPrograms &programs, Extents sizes,
     const CompiledPrograms::Array &array = programs.arrays[i];
     if (array.growth != growth || i == programs.slotArray)
       continue;
-    void *address =
-        layout.takeBytes(arrayBytes(array.elementBytes, array.dims, sizes));
-    if (addresses)
-      addresses[i] = address;
+    take(programs, i, arrayBytes(array.elementBytes, array.dims, sizes),
+         layout);
   }
 }
 
@@ -230,11 +266,9 @@ void Places::takeChoice(const CompiledPrograms &programs, Extents sizes,
     size_t bytes = arrayBytes(array.elementBytes, array.dims, sizes);
     if (addresses && addresses[i] && bytes <= choiceBytes[i])
       continue;
-    void *address = layout.takeBytes(bytes);
-    if (addresses) {
-      addresses[i] = address;
+    take(programs, i, bytes, layout);
+    if (addresses)
       choiceBytes[i] = bytes;
-    }
   }
 }
 
@@ -275,6 +309,32 @@ private:
   void reserveRows(int64_t rows);
   void reserveSlots();
   void gatherStates(const StepRequest &request);
+  void gatherRows(void *to, const void *from, const int32_t *parents,
+                  size_t rows, size_t bytes);
+  /// What executes a program for one thread, see attn_program_function.
+  void *executor() const {
+    return queue ? static_cast<attn_launcher *>(queue.get()) : nullptr;
+  }
+  /// Where the host finds what programs of these extents wrote into an array,
+  /// once the queue is finished.
+  template <typename T> const T *fetch(std::optional<size_t> array) {
+    if (queue)
+      queue->read(places.mirrors[*array], places.addresses[*array],
+                  arrayBytes(programs.arrays[*array].elementBytes,
+                             programs.arrays[*array].dims, extents()));
+    return static_cast<const T *>(places.mirrors[*array]);
+  }
+  /// Memory of the device that is outgrown now and then.
+  struct Grown {
+    void *address = nullptr;
+    size_t size = 0;
+
+    void *reserve(DeviceQueue &queue, size_t bytes) {
+      if (!address || bytes > size)
+        address = queue.allocate(size = std::max(bytes, 2 * size));
+      return address;
+    }
+  };
   void run(const attn_program &program,
            const std::vector<CompiledPrograms::Slot> &slots,
            const Workers *workers);
@@ -283,6 +343,7 @@ private:
 
   const CompiledPrograms &programs;
   Arena &memory;
+  DeviceQueuePtr queue; ///< Null on the CPU.
   Places places;
   /// Those who share the work of programs; made when there are several.
   std::unique_ptr<Team> team;
@@ -290,6 +351,9 @@ private:
   std::shared_ptr<const SomeOutputs> some; ///< Null: all outputs.
   /// What the last whole targets were computed in.
   std::vector<AlignedBuffer> forced;
+  /// On a device: the arrays of whole targets, the table of slots, and parents.
+  std::vector<Grown> forcedThere;
+  Grown slotsThere, parentsThere;
   int64_t capacity = 0; ///< Rows that there is room for.
   bool started = false;
 };
@@ -298,11 +362,13 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
                                    std::span<const SourceSpan> sentences,
                                    int64_t rows, int64_t steps, Arena &memory)
     : programs(programs), memory(memory),
+      queue(programs.device ? programs.device->makeQueue() : nullptr),
       slots(memory.isBounded()
                 ? static_cast<std::pmr::memory_resource *>(&memory)
                 : std::pmr::new_delete_resource()) {
   const int64_t count = static_cast<int64_t>(sentences.size());
   Layout layout(memory);
+  places.queue = queue.get();
   places.takeFixed(programs, count, layout);
   std::fill_n(places.addresses, programs.arrays.size(), nullptr);
   fillExtents(
@@ -339,19 +405,24 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
 
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const CompiledPrograms::Array &array = programs.arrays[i];
-    void *to = places.addresses[i];
-    if (array.role == BufferRole::Length)
+    void *to = places.mirrors[i];
+    if (array.role == BufferRole::Length) {
       for (int64_t s = 0; s < count; ++s)
         static_cast<int32_t *>(to)[s] =
             static_cast<int32_t>(lengthOf(array.index, s));
-    if (array.role != BufferRole::Input)
+    } else if (array.role == BufferRole::Input) {
+      // Of shape [sentences, axis, features].
+      size_t axis = static_cast<size_t>(array.dims[1].number);
+      writeInput(sentences, static_cast<size_t>(array.index),
+                 static_cast<size_t>(places.extents[ATTN_EXTENT_AXIS + axis]),
+                 arrayBytes(array.elementBytes, array.dims, extents(), 2),
+                 static_cast<char *>(to));
+    } else {
       continue;
-    // Of shape [sentences, axis, features].
-    size_t axis = static_cast<size_t>(array.dims[1].number);
-    writeInput(sentences, static_cast<size_t>(array.index),
-               static_cast<size_t>(places.extents[ATTN_EXTENT_AXIS + axis]),
-               arrayBytes(array.elementBytes, array.dims, extents(), 2),
-               static_cast<char *>(to));
+    }
+    if (queue)
+      queue->write(places.addresses[i], to,
+                   arrayBytes(array.elementBytes, array.dims, extents()));
   }
   if (!programs.encode.empty())
     run(programs.compiled.encode, programs.encode, nullptr);
@@ -384,13 +455,17 @@ void CompiledDecoding::reserveSlots() {
     const CompiledPrograms::Array &array = programs.arrays[i];
     if (array.growth != Growth::Slots)
       continue;
-    void *grown =
-        layout.takeBytes(arrayBytes(array.elementBytes, array.dims, extents()));
-    if (before > 0)
-      memcpy(grown, places.addresses[i],
-             static_cast<size_t>(before) *
-                 arrayBytes(array.elementBytes, array.dims, extents(), 1));
-    places.addresses[i] = grown;
+    void *old = places.addresses[i];
+    places.take(programs, i,
+                arrayBytes(array.elementBytes, array.dims, extents()), layout);
+    if (before <= 0)
+      continue;
+    size_t bytes = static_cast<size_t>(before) *
+                   arrayBytes(array.elementBytes, array.dims, extents(), 1);
+    if (queue)
+      queue->copy(places.addresses[i], old, bytes);
+    else
+      memcpy(places.addresses[i], old, bytes);
   }
 }
 
@@ -403,7 +478,7 @@ void CompiledDecoding::run(const attn_program &program,
                                           : places.addresses[slots[i].array];
   // A bounded memory is planned for one.
   size_t shares = 1;
-  if (workers && workers->areReady() && !memory.isBounded())
+  if (workers && workers->areReady() && !memory.isBounded() && !queue)
     shares = std::min(workers->count, Team::most);
   places.extents[ATTN_EXTENT_SHARES] = static_cast<int64_t>(shares);
   size_t size = workspaceBytes(program, extents());
@@ -414,7 +489,7 @@ void CompiledDecoding::run(const attn_program &program,
   places.takeWorkspace(size, layout);
   if (shares == 1)
     return program.run(places.extents, places.buffers, places.workspace,
-                       nullptr);
+                       executor());
   if (!team)
     team = std::make_unique<Team>(shares);
   team->run(*workers, [&](attn_team_member &member) {
@@ -443,7 +518,7 @@ static void gatherColumns(const std::vector<int32_t> &tokens, size_t K,
 
 /// Makes the output layer one of the tokens of all lists.
 Shortlist CompiledDecoding::useShortlists(std::span<const Shortlist> lists) {
-  if (programs.outputConstants.empty())
+  if (programs.outputConstants.empty() || queue)
     return {};
   std::vector<int32_t> tokens(lists[0].begin(), lists[0].end());
   for (Shortlist list : lists.subspan(1)) {
@@ -501,21 +576,44 @@ void CompiledDecoding::gatherStates(const StepRequest &request) {
     const CompiledPrograms::Array &array = programs.arrays[state.now];
     void *&now = places.addresses[state.now];
     void *&next = places.addresses[state.next];
-    const char *before = static_cast<const char *>(places.befores[i]);
+    const void *before = places.befores[i];
     if (sameOrder && before == next) {
       std::swap(now, next);
       continue;
     }
     size_t bytes = arrayBytes(array.elementBytes, array.dims, extents(), 1);
-    char *to = static_cast<char *>(now);
-    if (!before) {
-      memset(to, 0, rows * bytes);
-      continue;
-    }
-    for (size_t row = 0; row < rows; ++row)
-      memcpy(to + row * bytes,
-             before + static_cast<size_t>(request.parents[row]) * bytes, bytes);
+    if (before)
+      gatherRows(now, before, request.parents, rows, bytes);
+    else if (queue)
+      queue->clear(now, rows * bytes);
+    else
+      memset(now, 0, rows * bytes);
   }
+}
+
+/// Row r becomes row `parents[r]` of `from`.
+void CompiledDecoding::gatherRows(void *to, const void *from,
+                                  const int32_t *parents, size_t rows,
+                                  size_t bytes) {
+  if (queue) {
+    const attn_compiled_model &compiled = programs.compiled;
+    size_t words = bytes / sizeof(int32_t);
+    size_t groupSize = compiled.kernels[compiled.gather_kernel].group_size;
+    size_t groups = std::clamp<size_t>(
+        (rows * words + groupSize - 1) / groupSize, 1, UINT16_MAX);
+    void *const buffers[] = {to, const_cast<void *>(from),
+                             parentsThere.address};
+    const int32_t scalars[] = {static_cast<int32_t>(rows),
+                               static_cast<int32_t>(words)};
+    queue->launch(queue.get(), static_cast<int64_t>(compiled.gather_kernel),
+                  static_cast<int64_t>(groups), buffers, scalars);
+    return;
+  }
+  for (size_t row = 0; row < rows; ++row)
+    memcpy(static_cast<char *>(to) + row * bytes,
+           static_cast<const char *>(from) +
+               static_cast<size_t>(parents[row]) * bytes,
+           bytes);
 }
 
 bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
@@ -526,13 +624,22 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
   Layout layout(memory);
   places.takeChoice(programs, extents(), layout);
   places.extents[ATTN_EXTENT_ROWS] = request.rows;
-  gatherStates(request);
+  const size_t rowBytes = static_cast<size_t>(request.rows) * sizeof(int32_t);
+  if (queue && !programs.states.empty())
+    queue->write(parentsThere.reserve(*queue, static_cast<size_t>(capacity) *
+                                                  sizeof(int32_t)),
+                 request.parents, rowBytes);
   if (programs.slotArray) {
     slots.advance(request.rows, request.parents, request.positions);
     reserveSlots();
     places.extents[ATTN_EXTENT_PAST] = slots.positions();
-    places.addresses[*programs.slotArray] =
-        const_cast<int32_t *>(slots.table());
+    void *&table = places.addresses[*programs.slotArray];
+    table = const_cast<int32_t *>(slots.table());
+    if (queue) {
+      size_t bytes = rowBytes * static_cast<size_t>(slots.positions());
+      table = slotsThere.reserve(*queue, bytes);
+      queue->write(table, slots.table(), bytes);
+    }
   }
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const int32_t *from = nullptr;
@@ -540,7 +647,9 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
       size_t bytes = arrayBytes(programs.arrays[i].elementBytes,
                                 programs.arrays[i].dims, extents());
       if (request.frames)
-        memcpy(places.addresses[i], request.frames, bytes);
+        places.send(i, request.frames, bytes);
+      else if (queue)
+        queue->clear(places.addresses[i], bytes);
       else
         memset(places.addresses[i], 0, bytes);
     }
@@ -552,36 +661,33 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
       from = request.sentences;
     // Programs may read vectors, so these are copied to where that is safe.
     if (from)
-      memcpy(places.addresses[i], from,
-             static_cast<size_t>(request.rows) * sizeof(int32_t));
+      places.send(i, from, rowBytes);
+    if (queue && programs.sentenceArray == i)
+      memcpy(places.mirrors[i], from, rowBytes);
   }
+  gatherStates(request);
   run(programs.compiled.step, programs.step, request.workers);
   started = true;
   for (size_t i = 0; i < programs.states.size(); ++i)
     places.befores[i] = places.addresses[programs.states[i].next];
 
-  auto prediction =
-      static_cast<const float *>(places.addresses[programs.predictionArray]);
-  auto address = [&](std::optional<size_t> array) {
-    return places.addresses[*array];
-  };
   result = StepResult();
   if (places.extents[ATTN_EXTENT_BEST] > 0) {
-    result.best = static_cast<const float *>(address(programs.bestArray));
-    result.bestTokens =
-        static_cast<const int32_t *>(address(programs.bestTokenArray));
-    result.chunks = static_cast<const float *>(address(programs.chunkArray));
+    result.best = fetch<float>(programs.bestArray);
+    result.bestTokens = fetch<int32_t>(programs.bestTokenArray);
+    result.chunks = fetch<float>(programs.chunkArray);
   } else {
-    (programs.stopArray ? result.frames : result.logits) = prediction;
+    (programs.stopArray ? result.frames : result.logits) =
+        fetch<float>(programs.predictionArray);
   }
   result.columns = static_cast<int64_t>(arrayBytes(
       1, programs.arrays[programs.predictionArray].dims, extents(), 1));
   if (programs.stopArray)
-    result.stop =
-        static_cast<const float *>(places.addresses[*programs.stopArray]);
-  if (programs.alignment)
-    result.weights =
-        static_cast<const float *>(places.addresses[*programs.weightsArray]);
+    result.stop = fetch<float>(programs.stopArray);
+  if (programs.alignment && (request.weights || !queue))
+    result.weights = fetch<float>(programs.weightsArray);
+  if (queue)
+    queue->finish();
   describeWeights(extents(), result);
   return true;
 }
@@ -600,9 +706,9 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
   int64_t sentence = number;
   if (ofStep)
     sentence = static_cast<const int32_t *>(
-        places.addresses[*programs.sentenceArray])[number];
+        places.mirrors[*programs.sentenceArray])[number];
   std::vector<size_t> shape, padded;
-  std::vector<char> values;
+  std::vector<char> whole, values;
   for (size_t i = 0; i < programs.arrays.size(); ++i) {
     const CompiledPrograms::Array &array = programs.arrays[i];
     if (array.role != BufferRole::Observed ||
@@ -622,6 +728,12 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
     size_t bytes = arrayBytes(array.elementBytes, array.dims, extents(), 1);
     const char *from = static_cast<const char *>(places.addresses[i]) +
                        static_cast<size_t>(number) * bytes;
+    if (queue) {
+      whole.resize(bytes);
+      queue->read(whole.data(), from, bytes);
+      queue->finish();
+      from = whole.data();
+    }
     values.clear();
     std::function<void(size_t, size_t, size_t)> copy =
         [&](size_t d, size_t start, size_t width) {
@@ -647,28 +759,57 @@ bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
   sizes[ATTN_EXTENT_SHARES] = 1;
   forced.clear();
   result = StepResult();
-  for (const CompiledPrograms::Array &array : programs.forceArrays) {
-    size_t bytes = arrayBytes(array.elementBytes, array.dims, sizes);
-    AlignedBuffer &buffer = forced.emplace_back(bytes);
-    if (array.role == BufferRole::Token)
-      memcpy(buffer.data(), request.tokens, bytes);
-    else if (array.role == BufferRole::TargetLength)
-      memcpy(buffer.data(), request.lengths, bytes);
-    else if (array.role == BufferRole::Sentence)
-      memcpy(buffer.data(), request.sentences, bytes);
-    else if (array.role == BufferRole::Logits)
-      result.logits = buffer.as<float>();
-    else
-      result.weights = buffer.as<float>();
-  }
+  forcedThere.resize(programs.forceArrays.size());
   std::vector<void *> buffers;
+  auto isResult = [](const CompiledPrograms::Array &array) {
+    return array.role == BufferRole::Logits ||
+           array.role == BufferRole::Weights;
+  };
+  for (size_t i = 0; i < programs.forceArrays.size(); ++i) {
+    const CompiledPrograms::Array &array = programs.forceArrays[i];
+    const void *from = request.tokens;
+    if (array.role == BufferRole::TargetLength)
+      from = request.lengths;
+    else if (array.role == BufferRole::Sentence)
+      from = request.sentences;
+    size_t bytes = arrayBytes(array.elementBytes, array.dims, sizes);
+    AlignedBuffer &buffer =
+        forced.emplace_back(queue && !isResult(array) ? 0 : bytes);
+    if (array.role == BufferRole::Logits)
+      result.logits = buffer.as<float>();
+    else if (isResult(array))
+      result.weights = buffer.as<float>();
+    else if (!queue)
+      memcpy(buffer.data(), from, bytes);
+    if (!queue)
+      continue;
+    programs.device->checkArray(bytes);
+    void *there = forcedThere[i].reserve(*queue, bytes);
+    if (!isResult(array))
+      queue->write(there, from, bytes);
+  }
   for (const CompiledPrograms::Slot &slot : programs.force)
-    buffers.push_back(slot.constant  ? slot.constant
-                      : slot.ofForce ? forced[slot.array].data()
-                                     : places.addresses[slot.array]);
-  AlignedBuffer workspace(workspaceBytes(programs.compiled.force, sizes));
-  programs.compiled.force.run(sizes.data(), buffers.data(), workspace.data(),
-                              nullptr);
+    buffers.push_back(slot.constant   ? slot.constant
+                      : !slot.ofForce ? places.addresses[slot.array]
+                      : queue         ? forcedThere[slot.array].address
+                                      : forced[slot.array].data());
+  size_t bytes = workspaceBytes(programs.compiled.force, sizes);
+  AlignedBuffer workspace(queue ? 0 : bytes);
+  void *work = workspace.data();
+  if (queue) {
+    Layout layout(memory);
+    places.takeWorkspace(bytes, layout);
+    work = places.workspace;
+  }
+  programs.compiled.force.run(sizes.data(), buffers.data(), work, executor());
+  if (queue) {
+    for (size_t i = 0; i < programs.forceArrays.size(); ++i)
+      if (isResult(programs.forceArrays[i]))
+        queue->read(forced[i].data(), forcedThere[i].address,
+                    arrayBytes(programs.forceArrays[i].elementBytes,
+                               programs.forceArrays[i].dims, sizes));
+    queue->finish();
+  }
   describeWeights(sizes, result);
   return true;
 }

@@ -17,6 +17,7 @@
 #include "runtime/compiled_model.h"
 #include "runtime/constants.h"
 #include "runtime/description.h"
+#include "runtime/device.h"
 
 #include <memory>
 #include <mutex>
@@ -66,6 +67,7 @@ struct CompiledPrograms {
     Growth growth;
     std::string name;
     bool isInteger;
+    bool isOfHost; ///< Whether the host has to read it, or has to keep it.
   };
   /// Where the address of a program's buffer comes from: it is constant, or
   /// that of an array.
@@ -84,6 +86,8 @@ struct CompiledPrograms {
   };
 
   attn_compiled_model compiled;
+  /// What runs the kernels; null: the CPU does everything.
+  std::unique_ptr<Device> device;
   std::vector<Axis> axes;
   size_t inputs = 0; ///< Of the encoder.
   std::optional<Alignment> alignment;
@@ -108,7 +112,7 @@ struct CompiledPrograms {
   std::unique_ptr<LastOutputs> lastOutputs = std::make_unique<LastOutputs>();
 
   /// Takes over the buffers of `encode` and `step`, which have been checked.
-  /// `constants` has its image by now.
+  /// `constants` has its image by now, or is on the device.
   void resolve(const Description &description);
 
   size_t extentCount() const { return ATTN_EXTENT_AXIS + axes.size(); }

@@ -159,7 +159,8 @@ struct attn_compiled_model {
   uint64_t kernel_count;
   /// The number of the kernel that copies rows: buffers `to`, `from` and
   /// `parents`, i32; scalars the number of rows and the 32-bit words of each.
-  /// Row r of `to` becomes row `parents[r]` of `from`.
+  /// Row r of `to` becomes row `parents[r]` of `from`, in however many
+  /// workgroups it is launched. On a device, rows of states have whole words.
   uint64_t gather_kernel;
 };
 

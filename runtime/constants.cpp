@@ -36,11 +36,11 @@ Constants::Constants(const Description &description) {
   for (const auto *buffers : {&prepared, &parameters})
     for (const auto &[index, buffer] : *buffers) {
       constexpr size_t unit = AlignedBuffer::alignment;
-      offsets[{buffer->role, index}] = byteCount;
-      size_t bytes = fixedBytes(*buffer);
+      size_t offset = byteCount, bytes = fixedBytes(*buffer);
       if (__builtin_add_overflow(bytes, unit - 1, &bytes) ||
           __builtin_add_overflow(byteCount, bytes / unit * unit, &byteCount))
         throw std::bad_alloc();
+      places[{buffer->role, index}] = {offset, byteCount - offset};
     }
 }
 
@@ -48,13 +48,13 @@ void Constants::make(const attn_program &prepare,
                      const Description &description, Weights &weights) {
   storage.reserve(byteCount);
   image = storage.data();
-  for (const auto &[key, offset] : offsets)
+  for (const auto &[key, place] : places)
     if (key.first == BufferRole::Parameter) {
       size_t parameter = static_cast<size_t>(key.second);
       size_t bytes = sizeof(float);
       for (int64_t size : description.parameters[parameter].shape)
         bytes *= static_cast<size_t>(size);
-      memcpy(storage.as<char>() + offset, weights.data(parameter), bytes);
+      memcpy(storage.as<char>() + place.offset, weights.data(parameter), bytes);
     }
   if (!description.prepare.empty()) {
     std::vector<void *> buffers;
@@ -71,11 +71,27 @@ void Constants::make(const attn_program &prepare,
   weights.forget();
 }
 
+void Constants::moveTo(Device &device) {
+  queue = device.makeQueue();
+  for (auto &[key, place] : places) {
+    device.checkArray(place.bytes);
+    place.address = queue->allocate(place.bytes);
+    queue->write(place.address, static_cast<const char *>(image) + place.offset,
+                 place.bytes);
+  }
+  queue->finish();
+  image = nullptr;
+  storage = AlignedBuffer();
+}
+
 void *Constants::find(const Buffer &buffer) const {
-  auto place = offsets.find({buffer.role, buffer.index});
-  if (place == offsets.end())
+  auto found = places.find({buffer.role, buffer.index});
+  if (found == places.end())
     return nullptr;
-  return const_cast<char *>(static_cast<const char *>(image)) + place->second;
+  const Place &place = found->second;
+  return queue ? place.address
+               : const_cast<char *>(static_cast<const char *>(image)) +
+                     place.offset;
 }
 
 } // namespace attn

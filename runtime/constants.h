@@ -18,6 +18,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/compiled_model.h"
 #include "runtime/description.h"
+#include "runtime/device.h"
 
 #include <cstddef>
 #include <map>
@@ -45,15 +46,25 @@ public:
   void make(const attn_program &prepare, const Description &description,
             Weights &weights);
 
+  /// Brings the image to a device, which has to live longer. Afterwards there
+  /// is none here, and addresses are those of the device. Throws DeviceError.
+  void moveTo(Device &device);
+
   /// The address of a parameter or of what is prepared; null for other buffers.
   /// It is only read.
   void *find(const Buffer &buffer) const;
 
 private:
-  std::map<std::pair<BufferRole, int32_t>, size_t> offsets;
+  struct Place {
+    size_t offset, bytes;
+    void *address = nullptr; ///< On a device.
+  };
+
+  std::map<std::pair<BufferRole, int32_t>, Place> places;
   size_t byteCount = 0;
   const void *image = nullptr;
   AlignedBuffer storage; ///< Of an image that was made here.
+  DeviceQueuePtr queue;  ///< What has the memory, on a device.
 };
 
 } // namespace attn

@@ -10,9 +10,6 @@
 
 #include "runtime/c_api.h"
 
-#include <exception>
-#include <new>
-
 namespace attn {
 
 /// Calls `body`, which returns something or throws; nothing gets out. What it
@@ -22,13 +19,8 @@ auto guarded(attn_error *error, Body body) noexcept -> decltype(body()) {
   clearError(error);
   try {
     return body();
-  } catch (const std::bad_alloc &) {
-    setError(error, ATTN_ERROR_MEMORY, "expected enough memory, but got none");
-  } catch (const std::exception &exception) {
-    // std::length_error, for one, is a size that no memory has.
-    setError(error, ATTN_ERROR_INTERNAL, exception.what());
   } catch (...) {
-    setError(error, ATTN_ERROR_INTERNAL, "unknown exception");
+    setCaught(error);
   }
   return {};
 }

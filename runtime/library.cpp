@@ -12,8 +12,11 @@
 #include "runtime/library.h"
 #include "runtime/c_api.h"
 #include "runtime/compiled_backend.h"
+#include "runtime/device.h"
 #include "runtime/guard.h"
 #include "runtime/json.h"
+
+#include <unistd.h>
 
 using namespace attn;
 
@@ -58,12 +61,29 @@ static attn_model *open(const attn_open_options *options, attn_error *error) {
     Failure failure;
     std::unique_ptr<Model> model =
         openCompiledModel(attn_compiled, given.weights_path, failure,
-                          {given.log, given.log_context});
+                          {given.log, given.log_context}, given.device);
     if (!model) {
       setError(error, failure.status, failure.message.c_str());
       return nullptr;
     }
     return wrapModel(std::move(model));
+  });
+}
+
+static size_t listDevices(attn_device_function show, void *context,
+                          attn_error *error) {
+  return guarded(error, [&]() -> size_t {
+    if (!show) {
+      setError(error, ATTN_ERROR_ARGUMENT, "expected a function, but got null");
+      return 0;
+    }
+    if (attn_compiled.driver)
+      return attn_compiled.driver->list(show, context);
+    attn_device cpu = {sizeof(cpu), "cpu", "the processor",
+                       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                           static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
+    show(context, &cpu);
+    return 1;
   });
 }
 
@@ -73,6 +93,7 @@ const attn_api *attn_runtime_api(void) {
     table.name = name;
     table.has_weights = hasWeights;
     table.open = open;
+    table.list_devices = listDevices;
     return table;
   }();
   return &api;

@@ -347,7 +347,7 @@ bool Model::plan(const DecodeOptions &options, const CallLimits &limits,
        search.emitted, searchBest(options.search, limits.forced)});
   if (!decoding) {
     failure = {ATTN_ERROR_UNSUPPORTED,
-               "expected a compiled model to work in a buffer"};
+               "expected a compiled model on the CPU to work in a buffer"};
     return false;
   }
 

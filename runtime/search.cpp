@@ -912,6 +912,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     batch.parents.clear();
     StepRequest request;
     request.best = searchBest(options, /*forced=*/false);
+    request.weights = needsWeights(options);
     request.workers = workers;
     for (size_t i = 0; i < searches.size(); ++i) {
       int64_t before = batch.firstRows[i];

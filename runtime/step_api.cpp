@@ -280,7 +280,7 @@ static attn_decoding *encodeSentences(const Model &model,
     size_t needed = neededBytes(model, limits);
     if (!needed)
       return fail(ATTN_ERROR_UNSUPPORTED,
-                  "expected a compiled model to use a buffer");
+                  "expected a compiled model on the CPU to use a buffer");
     if (options.buffer_size < needed)
       return fail(ATTN_ERROR_MEMORY,
                   "expected a buffer of at least " + std::to_string(needed) +
@@ -379,7 +379,7 @@ static size_t encodeMemory(const attn_model *model, size_t sentences,
     size_t needed = neededBytes(*model->model, limits);
     if (!needed)
       setError(error, ATTN_ERROR_UNSUPPORTED,
-               "expected a compiled model to plan for");
+               "expected a compiled model on the CPU to plan for");
     return needed;
   });
 }

@@ -95,7 +95,10 @@ typedef enum attn_status {
   /** A defect of this library. */
   ATTN_ERROR_INTERNAL = 10,
   /** The caller's `cancelled` said so. */
-  ATTN_CANCELLED = 11
+  ATTN_CANCELLED = 11,
+  /** A device that does not exist, that was lost, or whose driver is missing.
+   */
+  ATTN_ERROR_DEVICE = 12
 } attn_status;
 
 /**
@@ -146,7 +149,33 @@ typedef struct attn_open_options {
   attn_log_function log ATTN_DEFAULT(NULL);
   /** Handed to `log`. */
   void *log_context ATTN_DEFAULT(NULL);
+  /**
+   * What runs the model, of the kind that the library was compiled for: "cpu";
+   * "vulkan:0", "cuda:0" and further numbers, see `list_devices`; "vulkan" or
+   * "cuda", the first of them. Null (the default): the first of that kind. A
+   * device of another kind is ATTN_ERROR_OPTION; one that is not there, fails
+   * or is lost is ATTN_ERROR_DEVICE; where it has not enough memory, that is
+   * ATTN_ERROR_MEMORY. On a device other than the CPU, `buffer` of
+   * `attn_decode_options` and `attn_encode_options` cannot be used, and
+   * `threads` do not share the work of a step.
+   */
+  const char *device ATTN_DEFAULT(NULL);
 } attn_open_options;
+
+/** Something that can run models. */
+typedef struct attn_device {
+  size_t struct_size;
+  /** As `attn_open_options::device` takes it. */
+  const char *name;
+  /** What its maker calls it. */
+  const char *description;
+  /** Bytes. */
+  uint64_t memory;
+} attn_device;
+
+/** Receives a device, which lives as long as the call. Must not throw or jump.
+ */
+typedef void (*attn_device_function)(void *context, const attn_device *device);
 
 static inline attn_open_options attn_default_open_options(void) {
   attn_open_options options;
@@ -155,6 +184,7 @@ static inline attn_open_options attn_default_open_options(void) {
   options.weights_path = NULL;
   options.log = NULL;
   options.log_context = NULL;
+  options.device = NULL;
   return options;
 }
 
@@ -922,6 +952,14 @@ typedef struct attn_api {
 
   /** An input of the encoder, or null if there is none of that number. */
   const attn_input *(*input)(const attn_model *model, size_t number);
+
+  /**
+   * Shows the devices that the library can run on, in the order of their
+   * numbers: of the kind that it was compiled for. Returns how many there are;
+   * 0 and an error where no driver can tell.
+   */
+  size_t (*list_devices)(attn_device_function show, void *context,
+                         attn_error *error);
 } attn_api;
 
 #ifdef __cplusplus
