@@ -97,9 +97,14 @@ private:
     return {.axes = {},
             .features = {member, head, arith::SubIOp::create(b, key, block)}};
   }
-  /// The number, or lanes, that a sum over the positions of a block begins
-  /// with.
-  Value startOf(Value result, Value head, const ElementIndex &place);
+  /// A sum over the positions of the block, or lanes of it, together with those
+  /// of the blocks before.
+  Value addBlocksBefore(Value result, Value head, const ElementIndex &place,
+                        Value sum);
+  Value zeroAt(const ElementIndex &place) {
+    Value zero = emitter.constantF32(0);
+    return place.isVector ? emitter.splat(zero) : zero;
+  }
   /// The indices of head number `head`.
   SmallVector<Value> delinearize(Value head);
   void forEachHead(const std::function<void(Value)> &body) {
@@ -449,25 +454,23 @@ LogicalResult ReadEmitter::finishWeightsResult() {
   return emitted;
 }
 
-Value ReadEmitter::startOf(Value result, Value head,
-                           const ElementIndex &place) {
-  Value zero = emitter.constantF32(0);
-  if (place.isVector)
-    zero = emitter.splat(zero);
+Value ReadEmitter::addBlocksBefore(Value result, Value head,
+                                   const ElementIndex &place, Value sum) {
   if (!online)
-    return zero;
-  auto scaled = [&]() -> Value {
+    return sum;
+  auto all = [&]() -> Value {
     Value scale = emitter.load(scales, at(head));
     if (place.isVector)
       scale = emitter.splat(scale);
-    Value sum = emitter.load(emitter.lookupBuffer(result), place);
-    return arith::MulFOp::create(b, sum, scale);
+    Value before = emitter.load(emitter.lookupBuffer(result), place);
+    return math::FmaOp::create(b, before, scale, sum);
   };
-  return emitter.choose(zero.getType(), isFirst, [&] { return zero; }, scaled);
+  return emitter.choose(sum.getType(), isFirst, [&] { return sum; }, all);
 }
 
 /// Adds the block to some chunks of context `number` of the current query, in
-/// registers while the loop goes over the positions.
+/// registers while the loop goes over the positions. Its sum begins at zero:
+/// one chain over a long memory would lose more digits.
 LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
                                              ArrayRef<ElementIndex> chunks,
                                              bool hidden) {
@@ -477,7 +480,7 @@ LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
   SmallVector<Value> sums;
   for (ElementIndex &chunk : places) {
     chunk.axes = place;
-    sums.push_back(startOf(context, head, chunk));
+    sums.push_back(zeroAt(chunk));
   }
   auto loop =
       scf::ForOp::create(b, keyBegin, blockEnd, emitter.constant(1), sums);
@@ -515,7 +518,8 @@ LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
     scf::YieldOp::create(b, sums);
   }
   for (auto [index, chunk] : llvm::enumerate(places))
-    emitter.store(emitter.lookupBuffer(context), chunk, loop.getResult(index));
+    emitter.store(emitter.lookupBuffer(context), chunk,
+                  addBlocksBefore(context, head, chunk, loop.getResult(index)));
   return emitted;
 }
 
@@ -635,8 +639,9 @@ LogicalResult ReadEmitter::emitContextsByKey() {
     forEachHead([&](Value head) {
       forEachSum(head, [&](unsigned number, const ElementIndex &index) {
         Value context = op.getContexts()[number];
-        emitter.store(emitter.lookupBuffer(context), ofQuery(index),
-                      startOf(context, head, ofQuery(index)));
+        ElementIndex own = ofQuery(index);
+        emitter.store(emitter.lookupBuffer(context), own,
+                      addBlocksBefore(context, head, own, zeroAt(own)));
       });
     });
     forEachKey([&](Value key) {

@@ -38,6 +38,14 @@ public:
     return address->toPtr<Function *>();
   }
 
+  /// The bytes of workspace that a program of a model asks for.
+  int64_t getWorkspaceSize(const std::string &program,
+                           ArrayRef<int64_t> extents);
+  /// Runs a program of a model (see runtime/compiled_model.h), all shares by
+  /// one thread.
+  void run(const std::string &program, ArrayRef<int64_t> extents,
+           ArrayRef<void *> buffers);
+
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
@@ -53,19 +61,6 @@ template <size_t rank> struct Descriptor {
   void *allocated, *aligned;
   int64_t offset = 0;
   std::array<int64_t, rank> sizes, strides;
-};
-
-/// One thread that does all shares of every kernel, one after the other.
-struct LonelyMember : ::attn_team_member {
-  explicit LonelyMember(int64_t shares) : shares(shares) {
-    next_share = [](::attn_team_member *member) {
-      auto *own = static_cast<LonelyMember *>(member);
-      int64_t share = own->next;
-      own->next = share == own->shares ? 0 : share + 1;
-      return share;
-    };
-  }
-  int64_t shares, next = 0;
 };
 
 } // namespace mlir::attn

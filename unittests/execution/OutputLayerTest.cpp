@@ -62,7 +62,7 @@ public:
     jit = Jit::compile(*clone, error);
     EXPECT_TRUE(jit) << error;
     int64_t none[ATTN_EXTENT_AXIS] = {};
-    run("prepare", none, {packed.data(), weights.data()});
+    jit->run("prepare", none, {packed.data(), weights.data()});
   }
 
   void step(std::vector<float> states, int64_t best, float *logits,
@@ -72,28 +72,16 @@ public:
     int64_t extents[ATTN_EXTENT_AXIS] = {1, rows, 0, 0, best, size, shares};
     std::vector<int32_t> numbers(rows);
     std::vector<float> next(states.size());
-    run("step", extents,
-        {numbers.data(), numbers.data(), numbers.data(), states.data(), logits,
-         next.data(), bestLogits, bestTokens, chunks, packed.data(),
-         bias.data()});
+    jit->run("step", extents,
+             {numbers.data(), numbers.data(), numbers.data(), states.data(),
+              logits, next.data(), bestLogits, bestTokens, chunks,
+              packed.data(), bias.data()});
   }
 
   int64_t size;
   std::vector<float> bias;
 
 private:
-  void run(const std::string &name, ArrayRef<int64_t> extents,
-           ArrayRef<void *> buffers) {
-    LonelyMember member(extents[ATTN_EXTENT_SHARES]);
-    int64_t bytes = jit->lookup<int64_t(const int64_t *)>(
-        "attn_" + name + "_workspace")(extents.data());
-    std::vector<char> workspace(bytes + 64, char(0xff));
-    auto *aligned = reinterpret_cast<char *>(
-        (reinterpret_cast<uintptr_t>(workspace.data()) + 63) & ~uintptr_t(63));
-    jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
-        "attn_" + name)(extents.data(), buffers.data(), aligned, &member);
-  }
-
   std::vector<float> packed;
   std::unique_ptr<Jit> jit;
 };

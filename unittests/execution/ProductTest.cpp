@@ -57,12 +57,6 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   std::string error;
   auto jit = Jit::compile(*module, error, GetParam());
   ASSERT_TRUE(jit) << error;
-  auto *prepare =
-      jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
-          "attn_prepare");
-  auto *step =
-      jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
-          "attn_step");
 
   std::mt19937 generator(3);
   std::normal_distribution<float> distribution;
@@ -76,8 +70,7 @@ TEST_P(Product, R13EveryElementIsOneChain) {
                      bias = random(numOutputs),
                      packed((numOutputs + 15) / 16 * 16 * numInputs);
   int64_t none[ATTN_EXTENT_AXIS] = {};
-  void *prepareBuffers[] = {packed.data(), weights.data()};
-  prepare(none, prepareBuffers, nullptr, nullptr);
+  jit->run("prepare", none, {packed.data(), weights.data()});
   for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 48, 49, 97, 145}) {
     std::vector<float> states = random(rows * numInputs),
                        next(rows * numInputs), logits(rows * numOutputs);
@@ -86,16 +79,11 @@ TEST_P(Product, R13EveryElementIsOneChain) {
     int64_t shares = rows % 4 + 1;
     int64_t extents[ATTN_EXTENT_AXIS] = {rows, rows,       0,     0,
                                          0,    numOutputs, shares};
-    LonelyMember member(shares);
-    std::vector<char> workspace(
-        jit->lookup<int64_t(const int64_t *)>("attn_step_workspace")(extents) +
-        1);
     // All logits, so none of the best only.
-    void *buffers[] = {unused.data(), unused.data(), unused.data(),
-                       states.data(), logits.data(), next.data(),
-                       nullptr,       nullptr,       nullptr,
-                       packed.data(), bias.data()};
-    step(extents, buffers, workspace.data(), &member);
+    jit->run("step", extents,
+             {unused.data(), unused.data(), unused.data(), states.data(),
+              logits.data(), next.data(), nullptr, nullptr, nullptr,
+              packed.data(), bias.data()});
     for (int row = 0; row < rows; ++row)
       for (int output = 0; output < numOutputs; ++output) {
         float sum = bias[output];

@@ -80,20 +80,6 @@ public:
       llvm::report_fatal_error(error.c_str());
   }
 
-  void run(const std::string &name, ArrayRef<int64_t> extents,
-           ArrayRef<void *> buffers) {
-    LonelyMember member(extents[ATTN_EXTENT_SHARES]);
-    int64_t bytes = jit->lookup<int64_t(const int64_t *)>(
-        "attn_" + name + "_workspace")(extents.data());
-    std::vector<char> workspace(bytes + 64);
-    // A program may not read what it has not written.
-    std::fill(workspace.begin(), workspace.end(), char(0xff));
-    auto *aligned = reinterpret_cast<char *>(
-        (reinterpret_cast<uintptr_t>(workspace.data()) + 63) & ~uintptr_t(63));
-    jit->lookup<void(const int64_t *, void *const *, void *, void *)>(
-        "attn_" + name)(extents.data(), buffers.data(), aligned, &member);
-  }
-
   Module source;
   std::unique_ptr<Jit> jit;
 };
@@ -126,9 +112,9 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   // Packed weights: [ceil(N / 16), K, 16] for U (first, in encode), W and P.
   std::vector<float> packedU(4 * 16), packedW(3 * 16), packedP(7 * 16);
   int64_t none[ATTN_EXTENT_AXIS + 1] = {};
-  program.run("prepare", none,
-              {packedU.data(), U.data(), packedW.data(), W.data(),
-               packedP.data(), P.data()});
+  program.jit->run("prepare", none,
+                   {packedU.data(), U.data(), packedW.data(), W.data(),
+                    packedP.data(), P.data()});
   // encode: x, its lengths, the memories h, U @ h and its exponentials, the
   // lengths.
   std::vector<float> x = toFloats(memory), h(x.size()),
@@ -137,9 +123,9 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
   // No past, so neither positions nor slots of one.
   int64_t encodeExtents[] = {numSentences, numSentences, 0, 0, 0, 0,
                              shares,       numKeys};
-  program.run("encode", encodeExtents,
-              {x.data(), n.data(), h.data(), uh.data(), eh.data(),
-               encodedLengths.data(), packedU.data()});
+  program.jit->run("encode", encodeExtents,
+                   {x.data(), n.data(), h.data(), uh.data(), eh.data(),
+                    encodedLengths.data(), packedU.data()});
   EXPECT_EQ(encodedLengths, n);
   StepResult result;
   result.logits.resize(numRows * 3);
@@ -149,12 +135,12 @@ StepResult runModel(const Tensor &memory, const Tensor &lengths,
       rows = toIntegers(sentences);
   std::vector<float> s = toFloats(states);
   int64_t stepExtents[] = {numSentences, numRows, 0, 0, 0, 3, shares, numKeys};
-  program.run("step", stepExtents,
-              {tokens.data(), positions.data(), rows.data(), h.data(),
-               uh.data(), eh.data(), encodedLengths.data(), s.data(),
-               result.logits.data(), result.states.data(),
-               result.weights.data(), packedW.data(), a.data(), packedP.data(),
-               b.data()});
+  program.jit->run("step", stepExtents,
+                   {tokens.data(), positions.data(), rows.data(), h.data(),
+                    uh.data(), eh.data(), encodedLengths.data(), s.data(),
+                    result.logits.data(), result.states.data(),
+                    result.weights.data(), packedW.data(), a.data(),
+                    packedP.data(), b.data()});
   return result;
 }
 
