@@ -298,7 +298,7 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
   const attn_device_driver *driver = compiled.driver;
   if (!driver && deviceName && std::string_view(deviceName) != "cpu")
     return fail(ATTN_ERROR_OPTION,
-                "expected device \"cpu\", for which the library was compiled, "
+                "expected device 'cpu', for which the library was compiled, "
                 "but got " +
                     quote(deviceName));
   Description description;
@@ -343,14 +343,14 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
 
   CompiledPrograms programs;
   programs.compiled = compiled;
-  if (driver) {
-    programs.device = driver->open(deviceName, compiled);
-    constants.moveTo(*programs.device);
-  }
   programs.axes = description.axes;
   programs.inputs = description.inputs.size();
   programs.alignment = description.alignment;
   programs.constants = std::move(constants);
+  if (driver) {
+    programs.device = driver->open(deviceName, compiled);
+    programs.constants.moveTo(*programs.device);
+  }
   programs.resolve(description);
   auto backend = std::make_unique<CompiledBackend>(std::move(programs));
   return Model::create(std::move(description), std::move(backend), failure);

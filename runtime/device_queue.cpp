@@ -247,7 +247,8 @@ void QueueKeeper::checkArray(size_t bytes) const {
 }
 
 DriverLibrary::DriverLibrary(const char *file, const char *expected)
-    : handle(dlopen(file, RTLD_NOW | RTLD_LOCAL)), file(file),
+    // Drivers are not made to be unloaded: they have threads and more.
+    : handle(dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), file(file),
       expected(expected) {
   if (!handle)
     throw DeviceError(ATTN_ERROR_DEVICE, std::string("expected ") + expected +
@@ -294,9 +295,9 @@ size_t findDevice(const char *name, const char *kind, size_t count) {
   }
   if (!good)
     throw DeviceError(ATTN_ERROR_OPTION,
-                      "expected a device like \"" + deviceName(kind, 0) +
-                          "\", for which the library was compiled, but got \"" +
-                          std::string(given) + "\"");
+                      "expected a device like '" + deviceName(kind, 0) +
+                          "', for which the library was compiled, but got '" +
+                          std::string(given) + "'");
   if (number < count)
     return number;
   std::string there = "no device of that kind";

@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/attn.h"
+#include "runtime/device.h"
 #include "tools/attn-run/model_symbol.h"
 #include "tools/decode/decode_tool.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <exception>
 #include <list>
+#include <string_view>
 #include <vector>
 
 using namespace attn::tool;
@@ -60,7 +63,7 @@ namespace {
 
 /// A library as the command line names it, and its open model.
 struct Library {
-  std::string path, weightsPath;
+  std::string path, weightsPath, device;
   double weight = 1; ///< In an ensemble.
   const attn_api *api = nullptr;
   attn_model *model = nullptr;
@@ -73,6 +76,8 @@ struct Library {
   }
   /// False after a message.
   bool open();
+  /// Prints the devices that it can run on. False after a message.
+  bool listDevices();
 };
 
 } // namespace
@@ -84,6 +89,8 @@ bool Library::open() {
   attn_open_options options = attn_default_open_options();
   if (!weightsPath.empty())
     options.weights_path = weightsPath.c_str();
+  if (!device.empty())
+    options.device = device.c_str();
   attn_error error = ATTN_ERROR_INIT;
   model = api->open(&options, &error);
   if (model)
@@ -93,7 +100,41 @@ bool Library::open() {
   return false;
 }
 
+static void printDevice(void *, const attn_device *device) {
+  printf("%s\t%.1f GiB\t%s\n", device->name,
+         static_cast<double>(device->memory) / (1 << 30), device->description);
+}
+
+bool Library::listDevices() {
+  api = loadLibrary(path);
+  if (!api)
+    return false;
+  attn_error error = ATTN_ERROR_INIT;
+  api->list_devices(printDevice, nullptr, &error);
+  if (!error.message)
+    return true;
+  printError(tool, error.message);
+  api->clear_error(&error);
+  return false;
+}
+
+/// Prints the devices of all kinds that there are libraries for.
+static void listAllDevices() {
+  printf("cpu\n");
+  for (const attn_device_driver *driver :
+       {&attn_vulkan_driver, &attn_cuda_driver})
+    try {
+      driver->list(printDevice, nullptr);
+    } catch (const std::exception &exception) {
+      fprintf(stderr, "%s: note: %s\n", tool, exception.what());
+    }
+}
+
 static int run(int argc, char **argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--list-devices") {
+    listAllDevices();
+    return 0;
+  }
   Library library;
   std::list<Library> others;
   DecodeSettings settings;
@@ -101,6 +142,21 @@ static int run(int argc, char **argv) {
                       decodeDetails);
   parser.addArgument("LIB", "a library made by attnc", library.path);
   addDecodeOptions(parser, settings);
+  bool listsDevices = false;
+  parser.addFlag("list-devices",
+                 "print the devices that LIB can run on, or, without any\n"
+                 "other argument, those of all kinds, with their memory;\n"
+                 "decode nothing",
+                 listsDevices);
+  parser.addOption("device", "NAME",
+                   "the device that runs the --ensemble before it, or LIB:\n"
+                   "cpu, vulkan:0, cuda:0 and so on, of the kind that the\n"
+                   "library was compiled for (default: the first of them)",
+                   [&](const std::string &value, std::string &expected) {
+                     expected = "a device";
+                     (others.empty() ? library : others.back()).device = value;
+                     return !value.empty();
+                   });
   parser.addOption("ensemble", "LIB",
                    "decode together with this library: with the mean of\n"
                    "log-probabilities; may be given several times",
@@ -132,6 +188,8 @@ static int run(int argc, char **argv) {
   if (std::optional<int> status = parser.parse(argc, argv))
     return *status;
 
+  if (listsDevices)
+    return library.listDevices() ? 0 : 1;
   if (!library.open())
     return 1;
   std::vector<attn_member> members;

@@ -49,6 +49,14 @@ attn::Model openFake() {
   return attn::Model(fakeApi(), weights.path);
 }
 
+TEST(Wrapper, ListsDevices) {
+  std::vector<attn::AvailableDevice> devices =
+      attn::Model::listDevices(fakeApi());
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].name, "cpu");
+  EXPECT_GT(devices[0].memory, 0u);
+}
+
 template <typename Call> attn_status statusOf(Call call, std::string *message) {
   try {
     call();

@@ -75,6 +75,13 @@ public:
   const std::vector<Features> *features = nullptr;
 };
 
+/// Something that can run models, see `attn_device`.
+struct AvailableDevice {
+  std::string name; ///< As OpenOptions::device takes it.
+  std::string description;
+  std::uint64_t memory = 0; ///< Bytes.
+};
+
 /// What a function of the library failed with.
 class Error : public std::runtime_error {
 public:
@@ -515,6 +522,22 @@ public:
   /// With the weights of a file.
   Model(const attn_api *api, const std::string &weightsPath)
       : Model(api, withWeights(weightsPath)) {}
+
+  /// The devices that a library can run on. Throws Error where no driver can
+  /// tell.
+  static std::vector<AvailableDevice> listDevices(const attn_api *api) {
+    std::vector<AvailableDevice> devices;
+    detail::ErrorGuard error(*checked(api));
+    std::size_t count = api->list_devices(
+        [](void *context, const attn_device *device) {
+          static_cast<std::vector<AvailableDevice> *>(context)->push_back(
+              {device->name, device->description, device->memory});
+        },
+        &devices, error);
+    const attn_error *problem = error;
+    error.check(count || problem->status == ATTN_OK);
+    return devices;
+  }
 
   const ModelInfo &info() const { return *api->info(model.get()); }
   std::string_view name() const { return info().name; }

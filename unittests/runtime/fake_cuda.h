@@ -1,0 +1,63 @@
+//===- fake_cuda.h - a CUDA driver without a device -------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A libcuda.so.1 whose kernels are functions of a test. It does what is
+// asynchronous as late as it may, counts what is not given back, and fails
+// where it is told to.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_UNITTESTS_RUNTIME_FAKE_CUDA_H
+#define ATTN_UNITTESTS_RUNTIME_FAKE_CUDA_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attn::test {
+
+struct FakeCuda {
+  /// A kernel: how many buffers and scalars it takes, and what it does with
+  /// them. Buffers are addresses of the host here.
+  struct Kernel {
+    size_t buffers = 0, scalars = 0;
+    std::function<void(int64_t groups, void *const *buffers,
+                       const int32_t *scalars)>
+        run;
+  };
+
+  // What a test sets.
+  std::map<std::string, Kernel> kernels; ///< By name; any code has all.
+  int devices = 1;
+  size_t memory = size_t(1) << 30;
+  int initResult = 0;      ///< Of cuInit.
+  std::string moduleError; ///< If not empty, no code can be loaded.
+  int64_t callsUntil = -1; ///< So many calls succeed, if not negative,
+  int failure = 0;         ///< and then one fails with this,
+  bool lost = false;       ///< or every one from then on, if this is true.
+
+  // What it counts.
+  int64_t calls = 0, launches = 0, graphLaunches = 0;
+  size_t toDevice = 0, toHost = 0; ///< Bytes copied.
+  /// Contexts, modules, streams, memory, graphs that were not given back.
+  int64_t alive = 0;
+  size_t used = 0; ///< Bytes of memory of the device.
+  /// What was done against the rules of the interface.
+  std::vector<std::string> mistakes;
+
+  void reset();
+};
+
+/// The driver of this process.
+extern "C" FakeCuda *fakeCuda();
+
+} // namespace attn::test
+
+#endif // ATTN_UNITTESTS_RUNTIME_FAKE_CUDA_H
