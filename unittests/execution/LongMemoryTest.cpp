@@ -66,6 +66,9 @@ struct Score {
                         : double(query[i]) * key[i];
     return sum;
   }
+  friend void PrintTo(const Score &score, std::ostream *out) {
+    *out << score.name;
+  }
 };
 
 const Score scores[] = {
