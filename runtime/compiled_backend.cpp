@@ -350,6 +350,8 @@ std::unique_ptr<Model> openCompiledModel(const attn_compiled_model &library,
   if (driver) {
     programs.device = driver->open(deviceName, compiled);
     programs.constants.moveTo(*programs.device);
+    log.info("model " + quote(description.model) + " runs on " +
+             programs.device->name());
   }
   programs.resolve(description);
   auto backend = std::make_unique<CompiledBackend>(std::move(programs));

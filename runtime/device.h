@@ -84,6 +84,8 @@ class Device {
 public:
   virtual ~Device() = default;
 
+  /// For messages: "device cuda:0 (what its maker calls it)".
+  virtual const std::string &name() const = 0;
   /// Throws DeviceError.
   virtual DeviceQueuePtr makeQueue() = 0;
   /// Throws DeviceError where kernels cannot have an array of so many bytes.

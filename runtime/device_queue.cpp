@@ -60,21 +60,27 @@ void StagedQueue::beforeChange() {
     finish();
 }
 
-/// Takes the next block of memory. Queues that nobody uses give way to it.
-char *StagedQueue::addBlock(size_t bytes) {
+/// Takes the next block of memory: larger than it has to be, if there is that
+/// much. Queues that nobody uses give way to it.
+void StagedQueue::addBlock(size_t bytes) {
+  size_t size = firstBlock;
+  if (!blocks.empty())
+    size = std::min(2 * blocks.back().size, usualBlock);
+  size = std::max(size, bytes);
   blocks.reserve(blocks.size() + 1);
-  void *block = makeBlock(bytes);
+  void *block = makeBlock(size);
   if (!block) {
     keeper.dropQueues();
-    block = makeBlock(bytes);
+    block = makeBlock(size);
   }
+  if (!block)
+    block = makeBlock(size = bytes);
   if (!block)
     throw keeper.fail(ATTN_ERROR_MEMORY, "expected " + std::to_string(bytes) +
                                              " more bytes of memory, but it "
                                              "has too few");
-  blocks.push_back({static_cast<char *>(block), bytes});
+  blocks.push_back({static_cast<char *>(block), size});
   taken = 0;
-  return blocks.back().address;
 }
 
 void *StagedQueue::allocate(size_t bytes) {
@@ -82,11 +88,8 @@ void *StagedQueue::allocate(size_t bytes) {
   if (bytes > PTRDIFF_MAX - usualBlock)
     throw std::bad_alloc();
   bytes = std::max(roundUp(bytes, unit), unit);
-  if (blocks.empty() || blocks.back().size - taken < bytes) {
-    size_t next = blocks.empty() ? firstBlock
-                                 : std::min(2 * blocks.back().size, usualBlock);
-    addBlock(std::max(next, bytes));
-  }
+  if (blocks.empty() || blocks.back().size - taken < bytes)
+    addBlock(bytes);
   void *address = blocks.back().address + taken;
   taken += bytes;
   return address;

@@ -79,7 +79,7 @@ private:
   /// Before what may change what is still to be read where it is.
   void beforeChange();
   size_t takeStage(size_t wanted, size_t &offset);
-  char *addBlock(size_t bytes);
+  void addBlock(size_t bytes);
   void mergeBlocks();
 
   QueueKeeper &keeper;
@@ -99,8 +99,7 @@ public:
   DeviceQueuePtr makeQueue() final;
   void checkArray(size_t bytes) const final;
   size_t largestArray() const { return largest; }
-  /// How messages begin: which device it is.
-  const std::string &name() const { return fullName; }
+  const std::string &name() const final { return fullName; }
   /// A failure of the device.
   DeviceError fail(attn_status status, const std::string &message) const {
     return DeviceError(status, fullName + ": " + message);

@@ -915,9 +915,13 @@ void VulkanQueue::launchKernel(int64_t number, int64_t groups,
   writes.assign(kernel.bufferCount, VkWriteDescriptorSet());
   {
     std::lock_guard<std::mutex> lock(device.memoryMutex);
+    // What is not to be touched has no address, but needs a descriptor.
+    void *any = *std::find_if(buffers, buffers + kernel.bufferCount,
+                              [](void *buffer) { return buffer; });
     for (uint32_t i = 0; i < kernel.bufferCount; ++i) {
-      const BufferObject &object = device.objectAt(buffers[i]);
-      size_t offset = VulkanDevice::offsetOf(buffers[i]);
+      void *address = buffers[i] ? buffers[i] : any;
+      const BufferObject &object = device.objectAt(address);
+      size_t offset = VulkanDevice::offsetOf(address);
       infos[i] = {object.buffer, offset,
                   std::min(object.size - offset, device.largestArray())};
     }

@@ -588,6 +588,28 @@ TEST_F(AttnRun, WrongLibraries) {
   }
 }
 
+TEST_F(AttnRun, TakesDevices) {
+  Output output = run("", "a b\n");
+  EXPECT_EQ(run("--device cpu", "a b\n").out, output.out);
+  expectError(run("--device cuda:0", "a b\n"), 1,
+              "expected device 'cpu', for which the library was compiled, but "
+              "got 'cuda:0'");
+  expectError(run(std::string("--ensemble ") + ATTN_FAKE_LIBRARY +
+                      " --weights " + weights.path + " --device vulkan",
+                  "a b\n"),
+              1,
+              "expected device 'cpu', for which the library was compiled, but "
+              "got 'vulkan'");
+  Output list = run("--list-devices", "");
+  EXPECT_EQ(list.status, 0) << list.err;
+  EXPECT_EQ(list.out.find("cpu\t"), 0u) << list.out;
+  EXPECT_NE(list.out.find(" GiB\tthe processor\n"), std::string::npos);
+  // Those of all kinds, whatever drivers there are.
+  Output all = runTool("--list-devices", "");
+  EXPECT_EQ(all.status, 0);
+  EXPECT_EQ(all.out.find("cpu\n"), 0u) << all.out;
+}
+
 TEST(AlignmentGrid, KnowsWidths) {
   EXPECT_EQ(displayWidth("abc"), 3u);
   EXPECT_EQ(displayWidth("日本"), 4u);

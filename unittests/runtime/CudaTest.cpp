@@ -123,6 +123,10 @@ protected:
     api->clear_error(&error);
   }
   bool openDevice() {
+    open.log = [](void *context, attn_log_level, const char *message) {
+      *static_cast<std::string *>(context) = message;
+    };
+    open.log_context = &lastLog;
     device = api->open(&open, &error);
     return device;
   }
@@ -151,6 +155,7 @@ protected:
   attn_open_options open = attn_default_open_options();
   attn_decode_options options = attn_default_decode_options();
   attn_model *device = nullptr;
+  std::string lastLog;
 };
 
 const std::vector<std::string> lines = {"a b c", "b",       "c c a b zebra a",
@@ -255,6 +260,7 @@ TEST_F(Cuda, NamesDevices) {
     EXPECT_TRUE(openDevice()) << error.message;
     close();
   }
+  EXPECT_EQ(lastLog, "model 'fake' runs on device cuda:1 (Fake 1)");
   open.device = "cuda:2";
   EXPECT_FALSE(openDevice());
   expectError(ATTN_ERROR_DEVICE, "expected device cuda:2 to be there, but got "
@@ -306,25 +312,25 @@ TEST_F(Cuda, RefusesBuffers) {
 }
 
 TEST_F(Cuda, SurvivesTooLittleMemory) {
-  fake.memory = 1 << 20;
+  // Of constants and nothing else.
+  fake.memory = 256;
   ASSERT_TRUE(openDevice()) << error.message;
-  // The constants have it all.
   EXPECT_FALSE(decode(device, lines));
   expectError(ATTN_ERROR_MEMORY,
-              "device cuda:0 (Fake 0): expected 1048576 more bytes of memory, "
-              "but it has too few");
+              "device cuda:0 (Fake 0): expected 256 more bytes of memory, but "
+              "it has too few");
   // Another one gave some back.
-  fake.memory = 1 << 21;
+  fake.memory = 1 << 20;
   Results there = decode(device, lines), here = decode(model, lines);
   ASSERT_TRUE(there) << error.message;
   for (size_t i = 0; i < lines.size(); ++i)
     expectSame(api, here.get(), i, there.get(), i);
   close();
-  fake.memory = 1000;
+  fake.memory = 255;
   EXPECT_FALSE(openDevice());
   expectError(ATTN_ERROR_MEMORY,
-              "device cuda:0 (Fake 0): expected 1048576 more bytes of memory, "
-              "but it has too few");
+              "device cuda:0 (Fake 0): expected 256 more bytes of memory, but "
+              "it has too few");
 }
 
 TEST_F(Cuda, SurvivesALostDevice) {

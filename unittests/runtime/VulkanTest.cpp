@@ -177,6 +177,13 @@ TEST_F(Vulkan, AddsToAddresses) {
   EXPECT_EQ(download(buffer, 1)[0], 0);
 }
 
+TEST_F(Vulkan, TakesBuffersWithoutAnAddress) {
+  // A kernel that touches none of them.
+  void *buffer = upload({1, 2});
+  launch(Gather, 1, {nullptr, buffer, nullptr}, {0, 1});
+  EXPECT_EQ(download(buffer, 2), (std::vector<int32_t>{1, 2}));
+}
+
 TEST_F(Vulkan, CopiesMoreThanTheStage) {
   constexpr size_t size = (size_t(40) << 20) / 4;
   std::vector<int32_t> values = count(size);
