@@ -53,8 +53,9 @@ public:
   /// lives. Never null, even for no bytes.
   virtual void *allocate(size_t bytes) = 0;
 
-  /// Copies from the host, which may change `from` afterwards. Writes that
-  /// follow each other directly must not overlap.
+  /// Copies from the host, which may change `from` afterwards. What lies behind
+  /// the bytes, up to the next multiple of 256 from `to` on, may change, too.
+  /// Writes that follow each other directly must not overlap.
   virtual void write(void *to, const void *from, size_t bytes) = 0;
   /// Copies to the host: `to` is complete when `finish` returns, and must be
   /// there until then.

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <new>
 #include <string_view>
+#include <utility>
 
 namespace attn {
 
@@ -40,6 +41,7 @@ StagedQueue::StagedQueue(QueueKeeper &keeper) : keeper(keeper) {
     };
     try {
       queue.beforeChange();
+      queue.flushCopy();
       queue.launchKernel(kernel, groups, buffers, scalars);
     } catch (const DeviceError &error) {
       keep(error.status, error.what());
@@ -132,6 +134,32 @@ size_t StagedQueue::takeStage(size_t wanted, size_t &offset) {
   return bytes;
 }
 
+void StagedQueue::flushCopy() {
+  Copy copy = std::exchange(copied, Copy());
+  if (!copy.bytes)
+    return;
+  if (copy.toDevice)
+    toDevice(copy.there, copy.offset, copy.bytes);
+  else
+    toStage(copy.offset, copy.there, copy.bytes);
+}
+
+void StagedQueue::addCopy(const Copy &next) {
+  size_t bytes = roundUp(copied.bytes, unit);
+  bool follows = copied.bytes && copied.toDevice == next.toDevice &&
+                 copied.there + bytes == next.there &&
+                 copied.offset + bytes == next.offset;
+  // Other memory may begin where a block ends.
+  for (const Block &block : blocks)
+    follows = follows && block.address != next.there;
+  if (!follows) {
+    flushCopy();
+    copied = next;
+    return;
+  }
+  copied.bytes = bytes + next.bytes;
+}
+
 void StagedQueue::write(void *to, const void *from, size_t bytes) {
   beforeChange();
   if (!bytes)
@@ -143,7 +171,7 @@ void StagedQueue::write(void *to, const void *from, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     size_t offset, part = takeStage(bytes - done, offset);
     memcpy(stage + offset, static_cast<const char *>(from) + done, part);
-    toDevice(static_cast<char *>(to) + done, offset, part);
+    addCopy({true, static_cast<char *>(to) + done, offset, part});
     done += part;
   }
 }
@@ -159,7 +187,8 @@ void StagedQueue::read(void *to, const void *from, size_t bytes) {
   }
   for (size_t done = 0; done < bytes;) {
     size_t offset, part = takeStage(bytes - done, offset);
-    toStage(offset, static_cast<const char *>(from) + done, part);
+    addCopy({false, static_cast<char *>(const_cast<void *>(from)) + done,
+             offset, part});
     reads.push_back({static_cast<char *>(to) + done, stage + offset, part});
     done += part;
   }
@@ -167,12 +196,14 @@ void StagedQueue::read(void *to, const void *from, size_t bytes) {
 
 void StagedQueue::copy(void *to, const void *from, size_t bytes) {
   beforeChange();
+  flushCopy();
   if (bytes)
     copyWithin(to, from, roundUp(bytes, 4));
 }
 
 void StagedQueue::clear(void *to, size_t bytes) {
   beforeChange();
+  flushCopy();
   if (bytes)
     clearBytes(to, roundUp(bytes, 4));
 }
@@ -180,6 +211,7 @@ void StagedQueue::clear(void *to, size_t bytes) {
 void StagedQueue::finish() {
   checkFailure();
   try {
+    flushCopy();
     wait();
   } catch (...) {
     usable = false;
@@ -194,6 +226,7 @@ void StagedQueue::finish() {
 }
 
 void StagedQueue::release() noexcept {
+  copied = Copy();
   reads.clear();
   readsInPlace = false;
   try {

@@ -69,6 +69,13 @@ private:
     char *address;
     size_t size;
   };
+  /// A copy to or from the stage that is not yet asked for: those that follow
+  /// each other in both memories become one.
+  struct Copy {
+    bool toDevice = false;
+    char *there = nullptr;
+    size_t offset = 0, bytes = 0;
+  };
   struct Read {
     void *to;
     const char *from;
@@ -79,6 +86,8 @@ private:
   /// Before what may change what is still to be read where it is.
   void beforeChange();
   size_t takeStage(size_t wanted, size_t &offset);
+  void addCopy(const Copy &next);
+  void flushCopy();
   void addBlock(size_t bytes);
   void mergeBlocks();
 
@@ -89,6 +98,7 @@ private:
   size_t taken = 0;                   ///< Bytes of the last block.
   char *stage = nullptr;
   size_t stageSize = 0, stageTaken = 0;
+  Copy copied;               ///< No bytes: there is none.
   std::vector<Read> reads;   ///< To be done when all has happened.
   bool readsInPlace = false; ///< Whether some are not from the stage.
 };

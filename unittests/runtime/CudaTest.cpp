@@ -201,9 +201,12 @@ TEST_F(Cuda, StepsLikeTheCpu) {
     attn_step_request request = {sizeof(request), rows.size(), rows.data(),
                                  &rows == &parents[0] ? nullptr : tokens.data(),
                                  nullptr};
+    const int64_t copies = fake.copies;
     const attn_step_result *a = cpuApi.step(here, &request, &error),
                            *b = api->step(there, &request, &error);
     ASSERT_TRUE(a && b) << error.message;
+    // Parents; tokens, positions and sentences at once; logits; weights.
+    EXPECT_EQ(fake.copies - copies, 4);
     for (size_t i = 0; i < rows.size() * a->vocabulary_size; ++i)
       EXPECT_EQ(a->logits[i], b->logits[i]);
     for (size_t row = 0; row < rows.size(); ++row)

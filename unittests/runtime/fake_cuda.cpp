@@ -214,6 +214,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes,
                                 Stream *stream) {
   BEGIN()
   cuda.toDevice += bytes;
+  ++cuda.copies;
   enqueue(stream, [=] {
     if (char *there = host(to, bytes))
       memcpy(there, from, bytes);
@@ -224,6 +225,7 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes,
                                 Stream *stream) {
   BEGIN()
   cuda.toHost += bytes;
+  ++cuda.copies;
   enqueue(stream, [=] {
     if (char *there = host(from, bytes))
       memcpy(to, there, bytes);
