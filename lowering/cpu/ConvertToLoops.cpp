@@ -335,7 +335,7 @@ public:
     emitter.emplace(function);
     emitter->products = products;
     // This may be run by several threads.
-    if (name == "step")
+    if (name == "step" && !products.device)
       emitter->shares = function.getArgument(ATTN_EXTENT_SHARES);
     emitter->parameterBuffer = [this](GetParameterOp op) {
       return getParameter(op);
@@ -368,6 +368,9 @@ public:
   Value getRows() { return function.getArgument(ATTN_EXTENT_ROWS); }
   Value getPastExtent() { return function.getArgument(ATTN_EXTENT_PAST); }
   Value getBestExtent() { return function.getArgument(ATTN_EXTENT_BEST); }
+  Value getOutputsExtent() {
+    return function.getArgument(ATTN_EXTENT_OUTPUTS);
+  }
   Value getAxisExtent(int64_t axis) {
     return function.getArgument(ATTN_EXTENT_AXIS + axis);
   }
@@ -553,7 +556,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     model.erase();
   }
 
-  ProductOptions getProducts() { return {precision, byteDot}; }
+  ProductOptions getProducts() { return {precision, byteDot, device}; }
 
   LogicalResult emitEncode(ModelOp model, const AxisTable &axes,
                            PreparedValues &prepared) {
@@ -679,7 +682,8 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       Type f32 = builder.getF32Type();
       SmallVector<Dim> best = {program.rowsDim(), program.bestDim()};
       emitter.ranking = {
-          predict.getLogits(), program.getBestExtent(),
+          predict.getLogits(), program.getOutputsExtent(),
+          program.getBestExtent(),
           program.getArgument("best_logit", 0, f32, best),
           program.getArgument("best_token", 0, builder.getI32Type(), best),
           program.getArgument("chunk_sum", 0, f32,
@@ -779,7 +783,8 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     LogicalResult packable = success();
     packInPlace(emitter, packable);
     emitter.preparedValue = nullptr;
-    // Weights that are products of weights are rounded once, at the end.
+    // Weights that are products of weights are rounded once, at the end; and
+    // this program is one of the CPU in any case.
     emitter.products = {};
     WeightWriter writer(emitter, precision);
     for (const PreparedValues::Entry &entry : prepared.getEntries())

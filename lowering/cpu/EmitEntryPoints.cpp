@@ -25,10 +25,7 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-namespace {
-
-/// The place in `extents` of a symbolic dimension.
-int64_t getExtent(StringRef dim) {
+int64_t attn::getExtent(StringRef dim) {
   if (dim == "sentences")
     return ATTN_EXTENT_SENTENCES;
   if (dim == "rows")
@@ -47,6 +44,8 @@ int64_t getExtent(StringRef dim) {
   (void)failed;
   return ATTN_EXTENT_AXIS + axis;
 }
+
+namespace {
 
 struct EmitEntryPoints : attn::impl::EmitEntryPointsBase<EmitEntryPoints> {
   using EmitEntryPointsBase::EmitEntryPointsBase;

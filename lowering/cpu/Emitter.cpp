@@ -75,13 +75,14 @@ void Emitter::forEach(ValueRange sizes,
 
 void Emitter::forEachParallel(
     ValueRange sizes, const std::function<void(ArrayRef<Value>)> &body) {
-  if (!shares)
+  if (!shares && !products.device)
     return forEach(sizes, body);
-  // Those of the outer loops are divided, before any of them begins.
+  // Those of the outer loops are divided, before any of them begins; a device
+  // divides all.
   Value zero = constant(0), one = constant(1);
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Value> indices;
-  for (Value size : sizes.take_front(2)) {
+  for (Value size : sizes.take_front(products.device ? sizes.size() : 2)) {
     auto loop = scf::ForOp::create(builder, zero, size, one);
     loop->setAttr(parallelAttrName, builder.getUnitAttr());
     builder.setInsertionPointToStart(loop.getBody());
@@ -96,6 +97,11 @@ void Emitter::forEachParallel(
 
 void Emitter::forEachShare(
     Value size, const std::function<void(Value, Value, Value)> &body) {
+  if (products.device)
+    return forEachParallel(size, [&](ArrayRef<Value> piece) {
+      body(piece[0], piece[0],
+           arith::AddIOp::create(builder, piece[0], constant(1)));
+    });
   if (!shares)
     return body(constant(0), constant(0), size);
   forEachParallel(shares, [&](ArrayRef<Value> index) {
@@ -126,6 +132,23 @@ void Emitter::forEachChunk(ArrayRef<int64_t> features,
   for (int64_t size : features.drop_back())
     outer.push_back(constant(size));
   int64_t last = features.back(), full = last / numLanes * numLanes;
+  if (products.device) {
+    // One loop of chunks that are alike.
+    outer.push_back(constant(llvm::divideCeil(last, numLanes)));
+    return forEachParallel(outer, [&](ArrayRef<Value> place) {
+      ElementIndex index;
+      index.isVector = true;
+      index.features.assign(place.begin(), place.end());
+      Value &start = index.features.back();
+      start = arith::MulIOp::create(builder, start, constant(numLanes));
+      if (full < last)
+        index.mask = vector::CreateMaskOp::create(
+            builder, VectorType::get({numLanes}, builder.getI1Type()),
+            ValueRange{
+                arith::SubIOp::create(builder, constant(last), start)});
+      body(index);
+    });
+  }
   forEach(outer, [&](ArrayRef<Value> indices) {
     auto chunk = [&](Value start, Value mask) {
       ElementIndex index;

@@ -32,6 +32,10 @@ namespace mlir::attn {
 /// the machine's registers.
 inline constexpr int64_t numLanes = 16;
 
+/// The rows that a group of lanes of a device multiplies with each weight that
+/// it loads.
+inline constexpr int64_t rowsOfGroup = 4;
+
 /// Where in a value an element stands: one index per axis and per feature. In
 /// vector form the last feature's index is the first of `numLanes`, of which
 /// those count that `mask` selects (null: all).
@@ -108,6 +112,7 @@ public:
   /// what normalises them; set by the program (see OutputLayer.cpp).
   struct Ranking {
     Value logits;  ///< The product, [rows, outputs].
+    Value outputs; ///< How many a row has.
     Value count;   ///< How many are wanted; 0: all.
     Buffer best;   ///< f32 [rows, count]
     Buffer tokens; ///< i32 [rows, count]
@@ -166,10 +171,11 @@ public:
   /// The same for iterations that do not depend on each other: threads may
   /// share them. What `body` keeps in a buffer that nothing else uses, each
   /// thread then has for itself.
+  /// On a device all of these loops are one, over groups of lanes.
   void forEachParallel(ValueRange sizes,
                        const std::function<void(ArrayRef<Value>)> &body);
   /// Runs `body` for parts of `size` pieces, as many as there are shares, which
-  /// do not depend on each other.
+  /// do not depend on each other. On a device each piece is a part.
   void forEachShare(
       Value size,
       const std::function<void(Value share, Value begin, Value end)> &body);
@@ -223,10 +229,16 @@ private:
   /// `first` on, where a row has `stride`.
   Value viewResults(Buffer destination, Value numRows, Value first,
                     Value numColumns, Value stride);
+  /// Multiplies on a device: a group of lanes takes 16 outputs of a few rows.
+  void multiplyOnDevice(func::FuncOp product, SmallVector<Value> operands,
+                        Value numRows, Value numOutputs);
   /// Calls a product whose outputs are ranked, with the results and the first
   /// block among its operands replaced.
   void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
                        Value numRows);
+  void emitOutputLayerOnDevice(func::FuncOp product,
+                               SmallVector<Value> operands, Value numRows,
+                               Value numOutputs, Value ranks);
   /// The rows of a product's input as products of bytes take them.
   Buffer quantizeRows(Buffer matrix, ArrayRef<Value> axes, int64_t numInputs);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);

@@ -43,6 +43,52 @@ static std::string getVariantName(StringRef name, size_t number) {
   return number == 0 ? name.str() : (name + "." + llvm::Twine(number)).str();
 }
 
+/// Adds the kernels of a device and answers the last fields of the table.
+static SmallVector<llvm::Constant *> addDevice(llvm::Module &module,
+                                               const DeviceCode *device) {
+  llvm::LLVMContext &context = module.getContext();
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto *i32 = llvm::Type::getInt32Ty(context);
+  auto *i64 = llvm::Type::getInt64Ty(context);
+  llvm::Constant *null = llvm::ConstantPointerNull::get(pointer);
+  auto number = [&](llvm::Type *type, uint64_t value) -> llvm::Constant * {
+    return llvm::ConstantInt::get(type, value);
+  };
+  if (!device)
+    return {null, null, number(i64, 0), number(i64, 0)};
+  auto addData = [&](StringRef data, llvm::Align alignment) {
+    auto *text = llvm::ConstantDataArray::getString(context, data,
+                                                    /*AddNull=*/true);
+    auto *global = new llvm::GlobalVariable(
+        module, text->getType(), /*isConstant=*/true,
+        llvm::GlobalValue::PrivateLinkage, text, "attn_kernel");
+    global->setAlignment(alignment);
+    return global;
+  };
+  SmallVector<llvm::Constant *> codes, kernels;
+  for (const std::string &code : device->code)
+    codes.push_back(addData(code, llvm::Align(16)));
+  uint64_t gather = 0;
+  for (const DeviceCode::Kernel &kernel : device->kernels) {
+    if (kernel.name == "gather")
+      gather = kernels.size();
+    kernels.push_back(llvm::ConstantStruct::getAnon(
+        {addData(kernel.name, llvm::Align(1)), codes[kernel.code],
+         number(i64, device->code[kernel.code].size()),
+         number(i32, kernel.numBuffers), number(i32, kernel.numScalars),
+         number(i32, kernel.groupSize), number(i32, 0)}));
+  }
+  auto *type = llvm::ArrayType::get(kernels.front()->getType(), kernels.size());
+  auto *table = new llvm::GlobalVariable(
+      module, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
+      llvm::ConstantArray::get(type, kernels), "attn_kernels");
+  auto *driver = new llvm::GlobalVariable(
+      module, llvm::Type::getInt8Ty(context), /*isConstant=*/true,
+      llvm::GlobalValue::ExternalLinkage, nullptr, device->driver);
+  driver->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return {driver, table, number(i64, kernels.size()), number(i64, gather)};
+}
+
 /// Adds `attn_compiled`, the table of runtime/compiled_model.h with an entry
 /// for each processor, and the one function that the library exports.
 static void addCompiledModel(llvm::Module &module,
@@ -73,6 +119,8 @@ static void addCompiledModel(llvm::Module &module,
     llvm::sys::fs::file_size(contents.constantsPath, constantsSize);
   }
 
+  // All variants launch the same kernels.
+  SmallVector<llvm::Constant *> device = addDevice(module, contents.device);
   // The last entry has none after it.
   llvm::Constant *otherwise = null;
   for (size_t number = features.size(); number-- > 0;) {
@@ -89,9 +137,7 @@ static void addCompiledModel(llvm::Module &module,
         fields.push_back(module.getFunction(
             getVariantName(("attn_" + name + suffix).str(), number)));
     fields.push_back(otherwise);
-    // No device: the CPU has all the code.
-    fields.append({null, null, llvm::ConstantInt::get(i64, 0),
-                   llvm::ConstantInt::get(i64, 0)});
+    fields.append(device);
     auto *table = llvm::ConstantStruct::getAnon(fields);
     auto *compiled =
         new llvm::GlobalVariable(module, table->getType(), /*isConstant=*/true,

@@ -43,7 +43,12 @@ public:
       : emitter(emitter), b(emitter.getBuilder()), ranking(ranking),
         logits(logits), size(size), chunk(chunk) {}
 
+  /// Both of the following.
   void emitRow(Value row);
+  /// Finds the largest logit, which is the answer, and the sum.
+  Value emitSums(Value row);
+  /// Takes those that are among the best ones so far.
+  void emitBest(Value row, Value maximum);
   void insert(Value row, Value logit, Value token);
 
 private:
@@ -190,7 +195,9 @@ void ChunkRanking::insertBetter(Value row) {
   });
 }
 
-void ChunkRanking::emitRow(Value row) {
+void ChunkRanking::emitRow(Value row) { emitBest(row, emitSums(row)); }
+
+Value ChunkRanking::emitSums(Value row) {
   double lowest = std::numeric_limits<float>::lowest();
   Value maximum = reduce(
       row, lowest, lowest, [&](Value x, Value acc) { return larger(x, acc); },
@@ -210,6 +217,10 @@ void ChunkRanking::emitRow(Value row) {
     emitter.store(ranking.sums,
                   {.axes = {row}, .features = {emitter.constant(place), chunk}},
                   number);
+  return maximum;
+}
+
+void ChunkRanking::emitBest(Value row, Value maximum) {
   Value last = arith::SubIOp::create(b, ranking.count, emitter.constant(1));
   Value worst = emitter.load(ranking.best, {.axes = {row}, .features = {last}});
   auto hasBetter =
@@ -220,15 +231,69 @@ void ChunkRanking::emitRow(Value row) {
   insertBetter(row);
 }
 
+/// All logits at once, stored; then the chunks of rows side by side, and the
+/// rows.
+void Emitter::emitOutputLayerOnDevice(func::FuncOp product,
+                                      SmallVector<Value> operands,
+                                      Value numRows, Value numOutputs,
+                                      Value ranks) {
+  ImplicitLocOpBuilder &b = builder;
+  constexpr int64_t any = ShapedType::kDynamic;
+  Value width = constant(ATTN_CHUNK);
+  Value numChunks = arith::CeilDivUIOp::create(b, numOutputs, width);
+  // There is a place for the logits only where all are asked for.
+  Value rowsToRank = arith::SelectOp::create(b, ranks, numRows, constant(0));
+  SmallVector<Value> sizes = {rowsToRank, numOutputs};
+  Buffer stored =
+      allocateBuffer(MemRefType::get({any, any}, b.getF32Type()), sizes);
+  auto branch = scf::IfOp::create(b, ranks, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  multiplyOnDevice(product, operands, numRows, numOutputs);
+  b.setInsertionPointToStart(branch.thenBlock());
+  operands[3] = stored;
+  multiplyOnDevice(product, operands, numRows, numOutputs);
+  auto rankingOf = [&](Value chunk) {
+    Value first = arith::MulIOp::create(b, chunk, width);
+    Value size = arith::MinUIOp::create(
+        b, width, arith::SubIOp::create(b, numOutputs, first));
+    return ChunkRanking(*this, *ranking,
+                        viewResults(stored, numRows, first, size, numOutputs),
+                        size, chunk);
+  };
+  SmallVector<Value> chunks = {numRows, numChunks};
+  forEachParallel(chunks, [&](ArrayRef<Value> place) {
+    rankingOf(place[1]).emitSums(place[0]);
+  });
+  forEachParallel(numRows, [&](ArrayRef<Value> place) {
+    Value none = constantF32(-std::numeric_limits<double>::infinity());
+    Value noToken = arith::ConstantIntOp::create(b, -1, 32);
+    forEach(ranking->count, [&](Value number) {
+      ElementIndex at{.axes = {place[0]}, .features = {number}};
+      store(ranking->best, at, none);
+      store(ranking->tokens, at, noToken);
+    });
+    forEach(numChunks, [&](Value chunk) {
+      Value maximum = load(
+          ranking->sums,
+          {.axes = {place[0]}, .features = {constant(0), chunk}});
+      rankingOf(chunk).emitBest(place[0], maximum);
+    });
+  });
+}
+
 void Emitter::emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
                               Value numRows) {
   ImplicitLocOpBuilder &b = builder;
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value all = operands[3], numOutputs = memref::DimOp::create(b, all, 1),
+  Value all = operands[3], numOutputs = ranking->outputs,
         zero = constant(0), one = constant(1), count = ranking->count;
   Value ranks =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, count, zero);
+  if (products.device)
+    return emitOutputLayerOnDevice(product, operands, numRows, numOutputs,
+                                   ranks);
   Buffer scratch = allocate(getValueType(1, {ATTN_CHUNK}, f32),
                             getAxisSizes(ranking->logits));
   // The first share finds its best ones where those of all belong, the others

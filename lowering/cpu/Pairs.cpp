@@ -85,7 +85,7 @@ Value PairEmitter::countRowsOfSource(Value numRows, int64_t most) {
 }
 
 LogicalResult
-PairEmitter::forEachGroup(Value like, int64_t most,
+PairEmitter::forEachGroup(Value like, int64_t most, int64_t numHeads,
                           const std::function<LogicalResult(Value)> &body) {
   ArrayRef<Value> sizes = emitter.getAxisSizes(like);
   Value numRows = sizes[0];
@@ -123,6 +123,27 @@ PairEmitter::forEachGroup(Value like, int64_t most,
     return count;
   };
   Value one = emitter.constant(1);
+  if (isForDevice()) {
+    assert(most == 1 && "queries of a device are computed side by side");
+    SmallVector<Value> all(sizes.take_front(numQueries ? 2 : 1));
+    all.push_back(emitter.constant(numHeads));
+    emitter.forEachParallel(all, [&](ArrayRef<Value> place) {
+      head = place.back();
+      enterRow(place[0]);
+      if (numQueries) {
+        firstQuery = place[1];
+        queryLength = perRow(pairs.getQueryLengths(), row);
+        // Padding queries read nothing.
+        Value within =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, firstQuery,
+                                  toIndex(queryLength));
+        length =
+            arith::SelectOp::create(b, within, length, emitter.constant(0));
+      }
+      run(one);
+    });
+    return emitted;
+  }
   if (!numQueries) {
     emitter.forEachShare(numRows, [&](Value, Value begin, Value end) {
       forEachFirst(begin, end, [&](Value first) {
@@ -191,7 +212,7 @@ public:
   LogicalResult emit() {
     allocateResults();
     Value result = op.getResult();
-    return forEachGroup(result, 1, [&](Value) {
+    return forEachGroup(result, 1, 1, [&](Value) {
       LogicalResult emitted = success();
       SmallVector<Value> place = enterQuery(emitter.constant(0));
       emitter.forEach(length, [&](Value key) {

@@ -25,6 +25,8 @@ namespace mlir::attn {
 /// each a dictionary of `role`, `index`, `type` and `dims` as the description
 /// has them. The function's arguments are the extents, then these.
 inline constexpr llvm::StringLiteral programAttrName = "attn.program";
+/// The place of a symbolic dimension of these among the extents.
+int64_t getExtent(llvm::StringRef dim);
 /// On a loop of a program: its iterations do not depend on each other, so that
 /// threads may share them.
 inline constexpr llvm::StringLiteral parallelAttrName = "attn.parallel";

@@ -45,6 +45,7 @@ void attn::buildLoopsPipeline(OpPassManager &manager,
   ConvertToLoopsOptions options;
   options.precision = products.precision;
   options.byteDot = products.byteDot;
+  options.device = products.device;
   manager.addPass(createConvertToLoops(options));
 }
 
@@ -62,8 +63,10 @@ void attn::buildLlvmPipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
+  addLlvmConversions(manager);
+}
 
-  // From here on MLIR's own lowerings.
+void attn::addLlvmConversions(OpPassManager &manager) {
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());

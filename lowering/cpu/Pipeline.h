@@ -48,9 +48,24 @@ struct KernelOptions {
 /// These to the LLVM dialect, with the runtime's entry points.
 void buildLlvmPipeline(OpPassManager &manager,
                        const KernelOptions &options = {});
+/// The end of that: MLIR's own lowerings, and the entry points.
+void addLlvmConversions(OpPassManager &manager);
 /// Makes them known to attn-opt: -attn-graph-pipeline, -attn-loops-pipeline,
 /// -attn-llvm-pipeline.
 void registerCpuPipelines();
+
+/// The kernels of a device, see runtime/compiled_model.h.
+struct DeviceCode {
+  struct Kernel {
+    std::string name;
+    uint32_t numBuffers = 0, numScalars = 0;
+    uint32_t groupSize = 0; ///< Invocations of a workgroup.
+    size_t code = 0;        ///< Its place in `code`.
+  };
+  std::string driver; ///< The symbol of the runtime that opens devices.
+  std::vector<Kernel> kernels;
+  std::vector<std::string> code;
+};
 
 /// What a library holds besides its code.
 struct LibraryContents {
@@ -58,6 +73,8 @@ struct LibraryContents {
   std::string description; ///< JSON.
   /// A file with the image of runtime/constants.h, or empty.
   std::string constantsPath;
+  /// What programs launch, or null: the CPU has all the code.
+  const DeviceCode *device = nullptr;
 };
 
 /// Translates `module` (LLVM dialect) for `machine` and optimises. Null after a

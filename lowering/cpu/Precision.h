@@ -40,6 +40,9 @@ enum class ByteDot {
 struct ProductOptions {
   Precision precision = Precision::F32;
   ByteDot byteDot = ByteDot::Generic;
+  /// Whether kernels are for a device, where all iterations that do not depend on
+  /// each other run side by side, instead of a few threads.
+  bool device = false;
 };
 
 /// The precision that users call `name`.

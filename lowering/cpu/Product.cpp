@@ -196,7 +196,7 @@ void ProductWriter::run() {
 
 func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
                                       const ProductOptions &options) {
-  std::string name = "product";
+  std::string name = options.device ? "device_product" : "product";
   if (options.precision != Precision::F32)
     name += "_" + stringifyPrecision(options.precision).str();
   std::string epilogue = name + " " + describeEpilogue(linear);
@@ -213,7 +213,6 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
   bool quantized = options.precision == Precision::Int8;
   constexpr int64_t any = ShapedType::kDynamic;
-  auto matrix = MemRefType::get({any, any}, f32);
   // Results may be some columns of a wider matrix.
   auto columns = MemRefType::get(
       {any, any}, f32,
@@ -221,10 +220,14 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
   auto packed = MemRefType::get(
       {any, any, numLanes},
       getPackedType(options.precision, 1, 1, builder).getElementType());
+  // A device passes some rows of matrices.
+  auto matrix =
+      options.device ? columns : MemRefType::get({any, any}, f32);
   SmallVector<Type> types = {
       quantized ? MemRefType::get({any, any}, i32) : matrix, packed,
       MemRefType::get({any}, f32), columns, builder.getIndexType()};
-  llvm::append_range(types, getEpilogueOperandTypes(linear));
+  for (Type type : getEpilogueOperandTypes(linear))
+    types.push_back(cast<MemRefType>(type).getRank() == 2 ? matrix : type);
   return getOrCreateFunction(module, name, types, [&](func::FuncOp function) {
     function->setAttr(epilogueAttrName, builder.getStringAttr(epilogue));
     function->setAttr(
@@ -288,6 +291,40 @@ Buffer Emitter::quantizeRows(Buffer matrix, ArrayRef<Value> axes,
   return quantized;
 }
 
+void Emitter::multiplyOnDevice(func::FuncOp product,
+                               SmallVector<Value> operands, Value numRows,
+                               Value numOutputs) {
+  ImplicitLocOpBuilder &b = builder;
+  Value width = constant(numLanes), height = constant(rowsOfGroup);
+  SmallVector<Value> pieces = {
+      arith::CeilDivUIOp::create(b, numRows, height),
+      arith::CeilDivUIOp::create(b, numOutputs, width)};
+  SmallVector<Value> matrices(operands);
+  forEachParallel(pieces, [&](ArrayRef<Value> piece) {
+    Value row = arith::MulIOp::create(b, piece[0], height);
+    Value count = arith::MinUIOp::create(
+        b, height, arith::SubIOp::create(b, numRows, row));
+    Value column = arith::MulIOp::create(b, piece[1], width);
+    for (auto [index, matrix] : llvm::enumerate(matrices)) {
+      if (!matrix || cast<MemRefType>(matrix.getType()).getRank() != 2 ||
+          index == 3)
+        continue;
+      Value size = memref::DimOp::create(b, matrix, 1);
+      operands[index] =
+          viewResults(matrix, count, arith::MulIOp::create(b, row, size), size,
+                      size);
+    }
+    Value first = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, row, numOutputs), column);
+    Value left = arith::SubIOp::create(b, numOutputs, column);
+    operands[3] =
+        viewResults(matrices[3], count, first,
+                    arith::MinUIOp::create(b, width, left), numOutputs);
+    operands[4] = piece[1];
+    func::CallOp::create(b, product, operands);
+  });
+}
+
 LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                                    ArrayRef<Value> axes, int64_t numInputs,
                                    Value weight, Value optionalBias,
@@ -343,6 +380,8 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
   Value numBlocks = constant(llvm::divideCeil(numOutputs, numLanes));
   if (isRanked)
     emitOutputLayer(product, operands, numRows);
+  else if (products.device)
+    multiplyOnDevice(product, operands, numRows, constant(numOutputs));
   else
     forEachShare(numBlocks, [&](Value, Value begin, Value end) {
       Value lanes = constant(numLanes), stride = constant(numOutputs);

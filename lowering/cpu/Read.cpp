@@ -91,11 +91,12 @@ private:
   /// Where something of the current query and a head stands, and where its
   /// score of a position.
   ElementIndex at(Value head) const {
-    return {.axes = {}, .features = {member, head}};
+    return {.axes = {}, .features = {member, placeOf(head)}};
   }
   ElementIndex at(Value head, Value key) {
     return {.axes = {},
-            .features = {member, head, arith::SubIOp::create(b, key, block)}};
+            .features = {member, placeOf(head),
+                         arith::SubIOp::create(b, key, block)}};
   }
   /// A sum over the positions of the block, or lanes of it, together with those
   /// of the blocks before.
@@ -108,7 +109,14 @@ private:
   /// The indices of head number `head`.
   SmallVector<Value> delinearize(Value head);
   void forEachHead(const std::function<void(Value)> &body) {
-    emitter.forEach(emitter.constant(numHeads), body);
+    if (isForDevice())
+      body(head);
+    else
+      emitter.forEach(emitter.constant(numHeads), body);
+  }
+  /// Where buffers of the group have what belongs to a head.
+  Value placeOf(Value head) const {
+    return isForDevice() ? emitter.constant(0) : head;
   }
   /// Runs `body` for the positions of the block that the group may read.
   void forEachKey(const std::function<void(Value)> &body) {
@@ -322,7 +330,7 @@ LogicalResult ReadEmitter::emitWeights() {
     Value isLast = compare(arith::CmpIPredicate::eq, block, getLastBlock());
     forEachHead([&](Value head) {
       SmallVector<Value> indices = delinearize(head);
-      ScoreRow row{scores,       weights,         {member, head},
+      ScoreRow row{scores,       weights,         {member, placeOf(head)},
                    local(first), local(blockEnd), Value()};
       if (sink)
         row.sink = emitter.evaluate(sink, {.axes = {}, .features = indices});
@@ -723,12 +731,13 @@ LogicalResult ReadEmitter::emit() {
   allocateResults();
   Type f32 = b.getF32Type();
   online = isOnline(op.getNormalizer());
-  if (online && mayShareMemory())
+  if (online && mayShareMemory() && !isForDevice())
     maxCount = groupSize;
+  const int64_t headsOfGroup = isForDevice() ? 1 : numHeads;
   // A chunk of lanes behind a block, so that the rows of all heads do not lie
   // in the same few sets of a cache.
   int64_t row = online ? blockSize + numLanes : ShapedType::kDynamic;
-  auto scratch = MemRefType::get({maxCount, numHeads, row}, f32);
+  auto scratch = MemRefType::get({maxCount, headsOfGroup, row}, f32);
   SmallVector<Value> sizes;
   if (!online)
     sizes.push_back(keySize);
@@ -736,7 +745,7 @@ LogicalResult ReadEmitter::emit() {
   weights = emitter.allocateBuffer(scratch, sizes);
   hides = emitter.allocateBuffer(MemRefType::get({1}, b.getI8Type()), {});
   if (online) {
-    auto running = MemRefType::get({maxCount, numHeads}, f32);
+    auto running = MemRefType::get({maxCount, headsOfGroup}, f32);
     for (Buffer *buffer : {&maxima, &totals, &scales})
       *buffer = emitter.allocateBuffer(running, {});
     positions = emitter.constant(blockSize);
@@ -748,10 +757,11 @@ LogicalResult ReadEmitter::emit() {
     for (Buffer *buffer : {&begins, &ends})
       *buffer = emitter.allocateBuffer(
           MemRefType::get({maxCount}, b.getI32Type()), {});
-  return forEachGroup(op.getContexts().front(), maxCount, [&](Value count) {
-    groupCount = count;
-    return emitGroup();
-  });
+  return forEachGroup(op.getContexts().front(), maxCount, numHeads,
+                      [&](Value count) {
+                        groupCount = count;
+                        return emitGroup();
+                      });
 }
 
 LogicalResult Emitter::emitRead(ReadOp op) {

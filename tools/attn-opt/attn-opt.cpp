@@ -9,6 +9,8 @@
 #include "lowering/cpu/Passes.h"
 #include "lowering/cpu/Pipeline.h"
 #include "lowering/cpu/ScheduleOps.h"
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Pipeline.h"
 #include "lowering/graph/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -20,7 +22,9 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::attn::registerAttnGraphPasses();
   mlir::attn::registerAttnCpuPasses();
+  mlir::attn::registerAttnGpuPasses();
   mlir::attn::registerCpuPipelines();
+  mlir::attn::registerGpuPipelines();
 
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -22,6 +22,8 @@ static constexpr std::pair<const char *, Emit> emitNames[] = {
     {"attn", Emit::Attn},
     {"attn-fused", Emit::AttnFused},
     {"loops", Emit::Loops},
+    {"kernels", Emit::Kernels},
+    {"kernel-code", Emit::KernelCode},
     {"llvm", Emit::Llvm},
     {"asm", Emit::Asm},
     {"obj", Emit::Obj},
@@ -36,6 +38,9 @@ static constexpr char details[] =
   attn-fused   the same, reads fused and memories hoisted
   loops        its programs as loops and vectors over buffers, in dialects of
                MLIR (memref, vector, scf, arith, math, func)
+  kernels      with --target vulkan or cuda: host programs that launch kernels,
+               and these, in dialects of MLIR (gpu, memref, scf, arith)
+  kernel-code  the same kernels as PTX, or in MLIR's dialect of SPIR-V
   llvm         LLVM IR, without the weights
   asm          assembly
   obj          the object that the library is linked of
@@ -123,6 +128,18 @@ Options attnc::parseOptions(int argc, char **argv) {
                  "foreign names of the parameters, instead of the spec's",
                  options.names);
   parser.addHeading("what code is written");
+  parser.addOption(
+      "target", "KIND",
+      "what runs the model: cpu (the default), vulkan, cuda (NVIDIA)",
+      [&](const std::string &value, std::string &expected) {
+        expected = "cpu, vulkan or cuda";
+        options.device = mlir::attn::parseDeviceKind(value);
+        return options.device || value == "cpu";
+      });
+  parser.addText("chip", "NAME",
+                 "with --target cuda: the oldest chip that is to run it, sm_80 "
+                 "(the default) or later",
+                 options.chip);
   parser.addText(
       "cpu", "NAMES",
       "the processor, as LLVM names it: native (the default: this "
@@ -164,6 +181,17 @@ Options attnc::parseOptions(int argc, char **argv) {
       });
   if (std::optional<int> status = parser.parse(argc, argv))
     std::exit(*status);
+  auto refuse = [](const llvm::Twine &message) {
+    mlir::attn::printError(message);
+    std::exit(2);
+  };
+  bool ofKernels =
+      options.emit == Emit::Kernels || options.emit == Emit::KernelCode;
+  if (ofKernels && !options.device)
+    refuse("expected --target vulkan or cuda for --emit kernels and "
+           "kernel-code");
+  if (options.device && options.precision == mlir::attn::Precision::Int8)
+    refuse("expected --precision f32 or bf16 for a device, but got int8");
   if (options.output == "-" && !options.explain &&
       mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");

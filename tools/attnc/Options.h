@@ -25,6 +25,10 @@ struct Options {
   mlir::attn::Emit emit = mlir::attn::Emit::Lib;
   /// A report instead of what `emit` says.
   bool explain = false;
+  /// What runs the model; none: the CPU.
+  std::optional<mlir::attn::DeviceKind> device;
+  /// The oldest chip that PTX is for.
+  std::string chip = "sm_80";
   /// The processors that code is for.
   std::string cpus = "native";
   mlir::attn::Numerics numerics = mlir::attn::Numerics::Fma;

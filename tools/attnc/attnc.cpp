@@ -104,6 +104,8 @@ int main(int argc, char **argv) {
       mlir::attn::parseTargets(options.cpus, options.numerics);
   compileOptions.graph.memoryLength = options.memoryLength;
   compileOptions.schedule = options.schedule;
+  compileOptions.device = options.device;
+  compileOptions.chip = options.chip;
   compileOptions.vocabularies = std::move(tokens);
   compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(
       argv[0], reinterpret_cast<void *>(&addFile));

@@ -8,6 +8,8 @@
 #include "tools/compile/Compile.h"
 
 #include "lowering/cpu/Pipeline.h"
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Pipeline.h"
 #include "lowering/graph/Report.h"
 #include "runtime/weights.h"
 #include "tools/compile/Constants.h"
@@ -16,7 +18,10 @@
 
 #include "dialect/Axes.h"
 
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Target/SPIRV/Deserialization.h"
+#include "mlir/Target/SPIRV/SPIRVBinaryUtils.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/FileSystem.h"
@@ -115,6 +120,25 @@ static std::optional<std::string> makeConstantsFile(ModuleOp module,
   return std::nullopt;
 }
 
+/// The code of kernels as text: PTX, or the SPIR-V dialect.
+static std::string printCode(MLIRContext *context, const DeviceCode &device) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const std::string &code : device.code) {
+    if (code.size() % sizeof(uint32_t) != 0 ||
+        *reinterpret_cast<const uint32_t *>(code.data()) !=
+            spirv::kMagicNumber) {
+      out << code;
+      continue;
+    }
+    SmallVector<uint32_t> words(code.size() / sizeof(uint32_t));
+    memcpy(words.data(), code.data(), code.size());
+    if (OwningOpRef<spirv::ModuleOp> module = spirv::deserialize(words, context))
+      out << *module << "\n";
+  }
+  return text;
+}
+
 LogicalResult mlir::attn::compile(ModuleOp module,
                                   const CompileOptions &options) {
   MLIRContext *context = module.getContext();
@@ -191,12 +215,14 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     lowered.push_back(*copies.back());
   }
   lowered.push_back(module);
+  DeviceCode device;
   for (auto [variant, machine, target] :
        llvm::zip(lowered, machines, options.targets)) {
     PassManager loops(context), manager(context);
     folder.addTo(loops);
     folder.addTo(manager);
-    buildLoopsPipeline(loops, {options.precision, getByteDot(*machine)});
+    buildLoopsPipeline(loops, {options.precision, getByteDot(*machine),
+                               options.device.has_value()});
     if (failed(loops.run(variant)))
       return failure();
     if (options.emit == Emit::Loops)
@@ -208,13 +234,39 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     kernels.numerics = target.numerics;
     kernels.instructionSet = getInstructionSet(*machine).str();
     kernels.scheduleFile = options.schedule;
-    buildLlvmPipeline(manager, kernels);
+    if (options.device) {
+      PassManager outline(context);
+      folder.addTo(outline);
+      buildKernelsPipeline(outline, *options.device, kernels);
+      if (failed(outline.run(variant)))
+        return failure();
+      // The same for all processors.
+      if (variant == module) {
+        if (options.emit == Emit::Kernels)
+          return print(variant);
+        FailureOr<DeviceCode> code =
+            compileKernels(variant, *options.device, options.chip);
+        if (failed(code))
+          return failure();
+        device = std::move(*code);
+        if (options.emit == Emit::KernelCode)
+          return writeOutput(options.output, printCode(context, device));
+      }
+      for (auto kernel :
+           llvm::make_early_inc_range(variant.getOps<gpu::GPUModuleOp>()))
+        kernel.erase();
+      buildHostPipeline(manager);
+    } else {
+      buildLlvmPipeline(manager, kernels);
+    }
     if (failed(manager.run(variant)))
       return failure();
   }
 
   LibraryContents contents;
   contents.modelName = name;
+  if (options.device)
+    contents.device = &device;
   contents.description =
       llvm::formatv("{0}", llvm::json::Value(std::move(description)));
   llvm::scope_exit removeConstants([&] {

@@ -10,6 +10,7 @@
 
 #include "lowering/cpu/Description.h"
 #include "lowering/cpu/Pipeline.h"
+#include "lowering/gpu/Kernels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -23,6 +24,8 @@ enum class Emit {
   Attn,
   AttnFused,
   Loops,
+  Kernels,
+  KernelCode,
   Llvm,
   Asm,
   Obj,
@@ -46,6 +49,10 @@ struct CompileOptions {
   /// one; all have the same numerics.
   std::vector<Target> targets = {Target()};
   GraphOptions graph;
+  /// The device that runs all but `prepare`, or none: the CPU.
+  std::optional<DeviceKind> device;
+  /// The chip that PTX is for.
+  std::string chip = "sm_80";
   /// A file of schedules of kernels that come before the compiler's, or empty.
   std::string schedule;
   /// What the weights of products are kept as.

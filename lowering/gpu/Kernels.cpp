@@ -1,0 +1,25 @@
+//===- Kernels.cpp - code of kernels for devices --------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/gpu/Kernels.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::optional<DeviceKind> attn::parseDeviceKind(StringRef name) {
+  if (name == "vulkan")
+    return DeviceKind::Vulkan;
+  if (name == "cuda")
+    return DeviceKind::Cuda;
+  return std::nullopt;
+}
+
+FailureOr<DeviceCode> attn::compileKernels(ModuleOp module, DeviceKind device,
+                                           StringRef chip) {
+  return device == DeviceKind::Vulkan ? compileToSpirv(module)
+                                      : compileToPtx(module, chip);
+}

@@ -1,0 +1,65 @@
+//===- Pipeline.cpp - the passes of a library for a device in order -------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/gpu/Pipeline.h"
+
+#include "lowering/cpu/Passes.h"
+#include "lowering/gpu/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void attn::buildKernelsPipeline(OpPassManager &manager, DeviceKind device,
+                                const KernelOptions &options) {
+  bool isVulkan = device == DeviceKind::Vulkan;
+  ScheduleKernelsOptions schedule;
+  schedule.instructionSet = "gpu";
+  schedule.file = options.scheduleFile;
+  manager.addPass(createScheduleKernels(schedule));
+  OutlineKernelsOptions outline;
+  // Where lanes wait for each other at a barrier of the workgroup, it has no
+  // other ones; 128 invocations are four warps.
+  outline.groups = isVulkan ? 1 : 8;
+  manager.addPass(createOutlineKernels(outline));
+  ExpandMathOptions math;
+  math.portable = options.numerics == Numerics::Portable;
+  manager.addPass(createExpandMath(math));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  DistributeLanesOptions lanes;
+  lanes.exchange = isVulkan ? "memory" : "shuffle";
+  kernels.addPass(createDistributeLanes(lanes));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  manager.addPass(createPlanWorkspace());
+  manager.addPass(createLaunchKernels());
+}
+
+void attn::registerGpuPipelines() {
+  static PassPipelineRegistration<> vulkan(
+      "attn-vulkan-pipeline", "makes kernels for Vulkan of loops for a device",
+      [](OpPassManager &manager) {
+        buildKernelsPipeline(manager, DeviceKind::Vulkan);
+      });
+  static PassPipelineRegistration<> cuda(
+      "attn-cuda-pipeline", "makes kernels for CUDA of loops for a device",
+      [](OpPassManager &manager) {
+        buildKernelsPipeline(manager, DeviceKind::Cuda);
+      });
+}
+
+void attn::buildHostPipeline(OpPassManager &manager) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  addLlvmConversions(manager);
+}
