@@ -16,12 +16,21 @@
 #include "lowering/gpu/Kernels.h"
 #include "lowering/gpu/Passes.h"
 
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
-#include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -99,6 +108,33 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
   }
 }
 
+/// Converts to the LLVM dialect. MLIR's own pass would make calls of a toolkit's
+/// library of what remains of mathematics, which are instructions.
+static LogicalResult convert(gpu::GPUModuleOp module) {
+  MLIRContext *context = module.getContext();
+  RewritePatternSet expansions(context);
+  arith::populateCeilFloorDivExpandOpsPatterns(expansions);
+  if (failed(applyPatternsGreedily(module, std::move(expansions))))
+    return failure();
+  LowerToLLVMOptions options(context);
+  options.useBarePtrCallConv = true;
+  LLVMTypeConverter converter(context, options);
+  configureGpuToNVVMTypeConverter(converter);
+  RewritePatternSet patterns(context);
+  populateGpuToNVVMConversionPatterns(converter, patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+  ConversionTarget target(*context);
+  target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                           gpu::GPUDialect, math::MathDialect,
+                           memref::MemRefDialect>();
+  target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  target.addLegalOp<gpu::GPUModuleOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
 static std::unique_ptr<llvm::TargetMachine> createNvidiaMachine(StringRef chip,
                                                           std::string &error) {
   LLVMInitializeNVPTXTargetInfo();
@@ -148,12 +184,7 @@ FailureOr<DeviceCode> attn::compileToPtx(ModuleOp module, StringRef chip) {
   PassManager manager(context);
   OpPassManager &inner = manager.nest<gpu::GPUModuleOp>();
   inner.addPass(createSCFToControlFlowPass());
-  inner.addPass(createConvertMathToLLVMPass());
-  ConvertGpuOpsToNVVMOpsOptions options;
-  options.useBarePtrCallConv = true;
-  inner.addPass(createConvertGpuOpsToNVVMOps(options));
-  inner.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(manager.run(*own)))
+  if (failed(manager.run(*own)) || failed(convert(all)))
     return failure();
   // The functions as a module of their own.
   for (Operation &op : llvm::make_early_inc_range(*all.getBody()))

@@ -146,12 +146,49 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
                     spirv::getEntryPointABIAttr(context, size));
 }
 
+/// Writes a choice among cases as choices between two.
+static void expandSwitch(scf::IndexSwitchOp choice) {
+  ImplicitLocOpBuilder b(choice.getLoc(), choice);
+  TypeRange types = choice.getResultTypes();
+  // The last of the regions stands where no condition holds.
+  SmallVector<scf::IfOp> branches;
+  auto take = [&](Region &from, Block *to) {
+    if (!to->empty())
+      to->getTerminator()->erase();
+    to->getOperations().splice(to->end(), from.front().getOperations());
+  };
+  for (auto [number, region] :
+       llvm::zip(choice.getCases(), choice.getCaseRegions())) {
+    Value condition = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, choice.getArg(),
+        arith::ConstantIndexOp::create(b, number));
+    auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+    take(region, branch.thenBlock());
+    branches.push_back(branch);
+    b.setInsertionPointToStart(branch.elseBlock());
+  }
+  take(choice.getDefaultRegion(), branches.back().elseBlock());
+  for (size_t i = branches.size() - 1; i-- > 0;) {
+    // What the inner choice has, the outer one has.
+    Block *block = branches[i].elseBlock();
+    if (!block->empty() && block->back().hasTrait<OpTrait::IsTerminator>())
+      block->back().erase();
+    b.setInsertionPointToEnd(block);
+    scf::YieldOp::create(b, branches[i + 1].getResults());
+  }
+  choice.replaceAllUsesWith(branches.front().getResults());
+  choice.erase();
+}
+
 static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   MLIRContext *context = module.getContext();
   RewritePatternSet expansions(context);
   arith::populateCeilFloorDivExpandOpsPatterns(expansions);
   if (failed(applyPatternsGreedily(module, std::move(expansions))))
     return failure();
+  SmallVector<scf::IndexSwitchOp> choices;
+  module.walk([&](scf::IndexSwitchOp choice) { choices.push_back(choice); });
+  llvm::for_each(choices, expandSwitch);
 
   spirv::TargetEnvAttr environment = getEnvironment(context);
   module->setAttr(spirv::getTargetEnvAttrName(), environment);
@@ -197,6 +234,12 @@ FailureOr<DeviceCode> attn::compileToSpirv(ModuleOp module) {
     inner.addPass(spirv::createSPIRVUpdateVCEPass());
     if (failed(manager.run(*own)))
       return failure();
+    // Drivers would take sums apart, or fuse products with them.
+    own->walk([&](Operation *op) {
+      if (isa<spirv::FAddOp, spirv::FSubOp, spirv::FMulOp, spirv::FDivOp,
+              spirv::FNegateOp>(op))
+        op->setAttr("no_contraction", b.getUnitAttr());
+    });
     SmallVector<uint32_t> words;
     if (failed(spirv::serialize(*own->getOps<spirv::ModuleOp>().begin(), words)))
       return failure();
