@@ -290,6 +290,11 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
         return replace(arith::CmpIOp::create(
             b, arith::CmpIPredicate::slt, lane, mask.getOperands()[0]));
       })
+      .Case([&](vector::ConstantMaskOp mask) {
+        return replace(arith::CmpIOp::create(
+            b, arith::CmpIPredicate::slt, lane,
+            constant(mask.getMaskDimSizes()[0])));
+      })
       .Case([&](vector::BitCastOp cast) {
         return replace(arith::BitcastOp::create(b, cast.getType(),
                                                 cast.getSource()));
@@ -414,7 +419,7 @@ void LaneDistributor::flatten() {
     locals[alloc.getResult()] = memref::AllocOp::create(
         b, MemRefType::get({size * numGroups}, element));
   });
-  auto tables = kernel->getParentOfType<ModuleOp>();
+  auto tables = kernel->getParentOfType<gpu::GPUModuleOp>();
   for (Operation *op : accesses) {
     b.setInsertionPoint(op);
     b.setLoc(op->getLoc());
@@ -470,6 +475,9 @@ void LaneDistributor::flatten() {
   for (Operation *view : llvm::reverse(views))
     if (view->use_empty())
       view->erase();
+  for (auto table :
+       llvm::make_early_inc_range(tables.getOps<memref::GlobalOp>()))
+    table.erase();
 }
 
 LogicalResult LaneDistributor::run() {
@@ -502,7 +510,7 @@ LogicalResult LaneDistributor::run() {
     if (isa<vector::VectorDialect>(op->getDialect()) &&
         !isa<vector::BroadcastOp, vector::LoadOp, vector::StoreOp,
              vector::MaskedLoadOp, vector::MaskedStoreOp, vector::CreateMaskOp,
-             vector::BitCastOp, vector::ReductionOp, vector::ExtractOp>(op)) {
+             vector::ConstantMaskOp, vector::BitCastOp, vector::ReductionOp, vector::ExtractOp>(op)) {
       op->emitError("expected vectors as kernels of a device have them, but "
                     "got '")
           << op->getName() << "'";

@@ -107,12 +107,13 @@ private:
   void begin();
   void capture(Region &region);
   void captureValue(Value value);
-  LogicalResult finish(Value count);
+  LogicalResult finish();
   Value addParameter(Value value, Type type);
   Value addNumber(Value value);
   void addBuffer(Value buffer);
   Value getSize(Value buffer, int64_t dimension);
   void addLocal(memref::AllocOp alloc);
+  void addTable(memref::GetGlobalOp use);
   Value constant(ImplicitLocOpBuilder &b, int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
@@ -294,6 +295,15 @@ void KernelWriter::addLocal(memref::AllocOp alloc) {
   mapping.map(alloc.getResult(), own);
 }
 
+/// A table of constants is part of the module of each kernel that looks at it.
+void KernelWriter::addTable(memref::GetGlobalOp use) {
+  auto inner = function->getParentOfType<gpu::GPUModuleOp>();
+  if (inner.lookupSymbol(use.getName()))
+    return;
+  OpBuilder b = OpBuilder::atBlockBegin(inner.getBody());
+  b.clone(*module.lookupSymbol(use.getName()));
+}
+
 void KernelWriter::captureValue(Value value) {
   if (mapping.contains(value))
     return;
@@ -391,7 +401,7 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
           &op != ArrayRef(operations)[index + 1])
         device.clone(op, mapping);
   }
-  return finish(hostCount);
+  return finish();
 }
 
 LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
@@ -423,14 +433,15 @@ LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
   beginIterations(mapping.lookup(hostCount));
   for (Operation *op : ops)
     device.clone(*op, mapping);
-  if (failed(finish(hostCount)))
+  if (failed(finish()))
     return failure();
   for (Operation *op : llvm::reverse(ops))
     op->erase();
   return success();
 }
 
-LogicalResult KernelWriter::finish(Value) {
+LogicalResult KernelWriter::finish() {
+  function.walk([&](memref::GetGlobalOp use) { addTable(use); });
   function.setFunctionType(FunctionType::get(
       module.getContext(), function.getBody().front().getArgumentTypes(), {}));
   Value one = constant(host, 1);
