@@ -133,6 +133,8 @@ struct Features {
     switch (capability) {
     case 9: // Float16
       return arithmetic.shaderFloat16;
+    case 10: // Float64
+      return core.features.shaderFloat64;
     case 11: // Int64
       return core.features.shaderInt64;
     case 22: // Int16
@@ -143,8 +145,6 @@ struct Features {
       return storage16.storageBuffer16BitAccess;
     case 4448: // StorageBuffer8BitAccess
       return storage8.storageBuffer8BitAccess;
-    case 10: // Float64
-      return false;
     }
     return true;
   }
@@ -410,6 +410,7 @@ void VulkanDevice::open(const Candidate &candidate) {
   // Of the rest, nothing is needed.
   VkPhysicalDeviceFeatures needed = {};
   needed.shaderInt16 = features.core.features.shaderInt16;
+  needed.shaderFloat64 = features.core.features.shaderFloat64;
   needed.shaderInt64 = features.core.features.shaderInt64;
   features.core.features = needed;
   VkBool32 storage16 = features.storage16.storageBuffer16BitAccess;

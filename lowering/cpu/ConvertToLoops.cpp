@@ -368,9 +368,7 @@ public:
   Value getRows() { return function.getArgument(ATTN_EXTENT_ROWS); }
   Value getPastExtent() { return function.getArgument(ATTN_EXTENT_PAST); }
   Value getBestExtent() { return function.getArgument(ATTN_EXTENT_BEST); }
-  Value getOutputsExtent() {
-    return function.getArgument(ATTN_EXTENT_OUTPUTS);
-  }
+  Value getOutputsExtent() { return function.getArgument(ATTN_EXTENT_OUTPUTS); }
   Value getAxisExtent(int64_t axis) {
     return function.getArgument(ATTN_EXTENT_AXIS + axis);
   }
@@ -682,7 +680,8 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
       Type f32 = builder.getF32Type();
       SmallVector<Dim> best = {program.rowsDim(), program.bestDim()};
       emitter.ranking = {
-          predict.getLogits(), program.getOutputsExtent(),
+          predict.getLogits(),
+          program.getOutputsExtent(),
           program.getBestExtent(),
           program.getArgument("best_logit", 0, f32, best),
           program.getArgument("best_token", 0, builder.getI32Type(), best),

@@ -144,8 +144,7 @@ void Emitter::forEachChunk(ArrayRef<int64_t> features,
       if (full < last)
         index.mask = vector::CreateMaskOp::create(
             builder, VectorType::get({numLanes}, builder.getI1Type()),
-            ValueRange{
-                arith::SubIOp::create(builder, constant(last), start)});
+            ValueRange{arith::SubIOp::create(builder, constant(last), start)});
       body(index);
     });
   }

@@ -274,9 +274,8 @@ void Emitter::emitOutputLayerOnDevice(func::FuncOp product,
       store(ranking->tokens, at, noToken);
     });
     forEach(numChunks, [&](Value chunk) {
-      Value maximum = load(
-          ranking->sums,
-          {.axes = {place[0]}, .features = {constant(0), chunk}});
+      Value maximum = load(ranking->sums, {.axes = {place[0]},
+                                           .features = {constant(0), chunk}});
       rankingOf(chunk).emitBest(place[0], maximum);
     });
   });
@@ -287,8 +286,8 @@ void Emitter::emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
   ImplicitLocOpBuilder &b = builder;
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value all = operands[3], numOutputs = ranking->outputs,
-        zero = constant(0), one = constant(1), count = ranking->count;
+  Value all = operands[3], numOutputs = ranking->outputs, zero = constant(0),
+        one = constant(1), count = ranking->count;
   Value ranks =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, count, zero);
   if (products.device)

@@ -134,9 +134,8 @@ PairEmitter::forEachGroup(Value like, int64_t most, int64_t numHeads,
         firstQuery = place[1];
         queryLength = perRow(pairs.getQueryLengths(), row);
         // Padding queries read nothing.
-        Value within =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::ult, firstQuery,
-                                  toIndex(queryLength));
+        Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                             firstQuery, toIndex(queryLength));
         length =
             arith::SelectOp::create(b, within, length, emitter.constant(0));
       }

@@ -28,8 +28,8 @@ protected:
   bool mayShareMemory() { return pairs.hasQueryAxis() || pairs.getRows(); }
   /// Runs `body` for groups of at most `most` queries, of the axes of `like`,
   /// that follow each other and read one memory; it gets their number. Sets
-  /// `source`, `memoryLength` and `length`. On a device a group is one query and
-  /// one of `numHeads` heads, `head`.
+  /// `source`, `memoryLength` and `length`. On a device a group is one query
+  /// and one of `numHeads` heads, `head`.
   LogicalResult forEachGroup(Value like, int64_t most, int64_t numHeads,
                              const std::function<LogicalResult(Value)> &body);
   bool isForDevice() const { return emitter.products.device; }
@@ -59,8 +59,8 @@ protected:
 
   Value keySize;            ///< The longest memory.
   Value row, source, query; ///< Where the current query stands.
-  Value head;   ///< On a device: the one that is computed.
-  Value length; ///< Of its memory; 0 for padding queries.
+  Value head;               ///< On a device: the one that is computed.
+  Value length;             ///< Of its memory; 0 for padding queries.
   Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
 
 private:

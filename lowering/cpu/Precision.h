@@ -40,8 +40,8 @@ enum class ByteDot {
 struct ProductOptions {
   Precision precision = Precision::F32;
   ByteDot byteDot = ByteDot::Generic;
-  /// Whether kernels are for a device, where all iterations that do not depend on
-  /// each other run side by side, instead of a few threads.
+  /// Whether kernels are for a device, where all iterations that do not depend
+  /// on each other run side by side, instead of a few threads.
   bool device = false;
 };
 

@@ -221,8 +221,7 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
       {any, any, numLanes},
       getPackedType(options.precision, 1, 1, builder).getElementType());
   // A device passes some rows of matrices.
-  auto matrix =
-      options.device ? columns : MemRefType::get({any, any}, f32);
+  auto matrix = options.device ? columns : MemRefType::get({any, any}, f32);
   SmallVector<Type> types = {
       quantized ? MemRefType::get({any, any}, i32) : matrix, packed,
       MemRefType::get({any}, f32), columns, builder.getIndexType()};
@@ -310,9 +309,8 @@ void Emitter::multiplyOnDevice(func::FuncOp product,
           index == 3)
         continue;
       Value size = memref::DimOp::create(b, matrix, 1);
-      operands[index] =
-          viewResults(matrix, count, arith::MulIOp::create(b, row, size), size,
-                      size);
+      operands[index] = viewResults(
+          matrix, count, arith::MulIOp::create(b, row, size), size, size);
     }
     Value first = arith::AddIOp::create(
         b, arith::MulIOp::create(b, row, numOutputs), column);

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Goes through a kernel in its order and keeps what was accessed since the last
-// barrier. A loop is gone through twice, so that its iterations meet each other.
+// barrier. A loop is gone through twice, so that its iterations meet each
+// other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ namespace {
 
 struct Access {
   Operation *op = nullptr;
-  Value root;        ///< The buffer, of which `view` is a view.
+  Value root; ///< The buffer, of which `view` is a view.
   Value view;
   bool isWrite = false;
   bool isVector = false;
@@ -65,8 +66,10 @@ Value findRoot(Value view) {
 std::optional<Access> describe(Operation *op) {
   auto access = [&](Value view, ValueRange indices, bool isWrite,
                     bool isVector) {
-    return Access{op,       findRoot(view), view, isWrite, isVector,
-                  isVector && !indices.empty() && isMultiple(indices.back())};
+    return Access{
+        op,       findRoot(view),
+        view,     isWrite,
+        isVector, isVector && !indices.empty() && isMultiple(indices.back())};
   };
   return llvm::TypeSwitch<Operation *, std::optional<Access>>(op)
       .Case([&](memref::LoadOp load) {

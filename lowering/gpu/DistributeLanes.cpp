@@ -86,11 +86,11 @@ private:
   LogicalResult rewrite(Operation *op);
   void flatten();
   Value combine(const Tree &tree, Value low, Value high);
-  Value exchange(Value mine,
-                 const std::function<Value(Value, Value)> &combine,
+  Value exchange(Value mine, const std::function<Value(Value, Value)> &combine,
                  bool isCommutative);
-  Value exchangeThroughMemory(
-      Value mine, const std::function<Value(Value, Value)> &combine);
+  Value
+  exchangeThroughMemory(Value mine,
+                        const std::function<Value(Value, Value)> &combine);
   SmallVector<Value> atLane(OperandRange indices) {
     SmallVector<Value> result(indices);
     result.back() = arith::AddIOp::create(b, result.back(), lane);
@@ -121,7 +121,7 @@ private:
   ImplicitLocOpBuilder b;
   int64_t numGroups; ///< of lanes in a workgroup.
   Value lane, group; ///< Those of an invocation, in its workgroup.
-  Value handed; ///< Workgroup memory for exchanges, i32.
+  Value handed;      ///< Workgroup memory for exchanges, i32.
   DenseMap<Value, Tree> trees;
 };
 
@@ -173,8 +173,8 @@ Value LaneDistributor::exchange(
   Type type = mine.getType(), i32 = b.getI32Type();
   bool isFlag = type.isInteger(1);
   for (int32_t width = numLanes / 2; width >= 1; width /= 2) {
-    Value passed = isFlag ? arith::ExtUIOp::create(b, i32, mine).getResult()
-                          : mine;
+    Value passed =
+        isFlag ? arith::ExtUIOp::create(b, i32, mine).getResult() : mine;
     auto shuffled = gpu::ShuffleOp::create(b, passed, width, numLanes,
                                            gpu::ShuffleMode::XOR);
     Value theirs = shuffled.getShuffleResult();
@@ -216,8 +216,7 @@ Value LaneDistributor::exchangeThroughMemory(
   gpu::BarrierOp::create(b);
   SmallVector<Value> all;
   for (int64_t i = 0; i < numLanes; ++i)
-    all.push_back(
-        fromBits(memref::LoadOp::create(b, handed, constant(i))));
+    all.push_back(fromBits(memref::LoadOp::create(b, handed, constant(i))));
   gpu::BarrierOp::create(b);
   for (int64_t width = numLanes / 2; width >= 1; width /= 2)
     for (int64_t i = 0; i < width; ++i)
@@ -287,17 +286,17 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
         return success();
       })
       .Case([&](vector::CreateMaskOp mask) {
-        return replace(arith::CmpIOp::create(
-            b, arith::CmpIPredicate::slt, lane, mask.getOperands()[0]));
+        return replace(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane,
+                                             mask.getOperands()[0]));
       })
       .Case([&](vector::ConstantMaskOp mask) {
-        return replace(arith::CmpIOp::create(
-            b, arith::CmpIPredicate::slt, lane,
-            constant(mask.getMaskDimSizes()[0])));
+        return replace(
+            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane,
+                                  constant(mask.getMaskDimSizes()[0])));
       })
       .Case([&](vector::BitCastOp cast) {
-        return replace(arith::BitcastOp::create(b, cast.getType(),
-                                                cast.getSource()));
+        return replace(
+            arith::BitcastOp::create(b, cast.getType(), cast.getSource()));
       })
       .Case([&](vector::ReductionOp reduction) -> LogicalResult {
         if (reduction.getKind() != vector::CombiningKind::OR)
@@ -322,8 +321,8 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
       })
       .Case([&](memref::StoreOp store) {
         // One number is the same for all lanes.
-        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                              lane, constant(0));
+        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                                              constant(0));
         when(
             isFirst, Type(),
             [&]() -> Value {
@@ -347,7 +346,8 @@ LaneDistributor::Place LaneDistributor::locate(Value view) {
             cast.getMixedStrides()};
   Place place{view, b.getIndexAttr(0), {}};
   int64_t stride = 1;
-  for (int64_t size : llvm::reverse(cast<MemRefType>(view.getType()).getShape())) {
+  for (int64_t size :
+       llvm::reverse(cast<MemRefType>(view.getType()).getShape())) {
     place.strides.insert(place.strides.begin(), b.getIndexAttr(stride));
     stride *= size;
   }
@@ -394,8 +394,7 @@ Value LaneDistributor::lookUp(memref::GlobalOp table, Value index) {
   for (size_t i = 1; i < elements.size(); ++i)
     value = arith::SelectOp::create(
         b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index,
-                              constant(i)),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, constant(i)),
         arith::ConstantOp::create(b, elements[i]), value);
   return value;
 }
@@ -437,9 +436,8 @@ void LaneDistributor::flatten() {
         linearize(place, load ? load.getIndices() : store.getIndices());
     Value root = place.root;
     if (auto global = root.getDefiningOp<memref::GetGlobalOp>()) {
-      load.replaceAllUsesWith(
-          lookUp(tables.lookupSymbol<memref::GlobalOp>(global.getName()),
-                 index));
+      load.replaceAllUsesWith(lookUp(
+          tables.lookupSymbol<memref::GlobalOp>(global.getName()), index));
       load.erase();
       continue;
     }
@@ -510,7 +508,8 @@ LogicalResult LaneDistributor::run() {
     if (isa<vector::VectorDialect>(op->getDialect()) &&
         !isa<vector::BroadcastOp, vector::LoadOp, vector::StoreOp,
              vector::MaskedLoadOp, vector::MaskedStoreOp, vector::CreateMaskOp,
-             vector::ConstantMaskOp, vector::BitCastOp, vector::ReductionOp, vector::ExtractOp>(op)) {
+             vector::ConstantMaskOp, vector::BitCastOp, vector::ReductionOp,
+             vector::ExtractOp>(op)) {
       op->emitError("expected vectors as kernels of a device have them, but "
                     "got '")
           << op->getName() << "'";

@@ -22,8 +22,8 @@ enum class DeviceKind { Vulkan, Cuda };
 /// The device of a target that users call `name`.
 std::optional<DeviceKind> parseDeviceKind(llvm::StringRef name);
 
-/// Makes the code of the kernels of `module`, in the order of their modules; `chip`
-/// matters for CUDA. Fails after a diagnostic.
+/// Makes the code of the kernels of `module`, in the order of their modules;
+/// `chip` matters for CUDA. Fails after a diagnostic.
 FailureOr<DeviceCode> compileKernels(ModuleOp module, DeviceKind device,
                                      llvm::StringRef chip);
 

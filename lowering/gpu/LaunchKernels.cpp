@@ -45,8 +45,8 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
       size_t most = 1;
       for (gpu::LaunchFuncOp launch : launches)
         most = std::max<size_t>(most, launch.getNumKernelOperands());
-      auto b =
-          ImplicitLocOpBuilder::atBlockBegin(program.getLoc(), &program.front());
+      auto b = ImplicitLocOpBuilder::atBlockBegin(program.getLoc(),
+                                                  &program.front());
       Value size = LLVM::ConstantOp::create(b, b.getI64Type(),
                                             b.getI64IntegerAttr(most));
       auto pointer = LLVM::LLVMPointerType::get(&getContext());
@@ -98,8 +98,8 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
     int32_t numBuffers = 0, numScalars = 0;
     for (Value operand : launch.getKernelOperands()) {
       if (isa<MemRefType>(operand.getType())) {
-        Value address = toI64(
-            memref::ExtractAlignedPointerAsIndexOp::create(b, operand));
+        Value address =
+            toI64(memref::ExtractAlignedPointerAsIndexOp::create(b, operand));
         put(buffers, pointer, numBuffers++,
             LLVM::IntToPtrOp::create(b, pointer, address));
         continue;
@@ -108,13 +108,16 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
         operand = arith::BitcastOp::create(b, i32, operand);
       put(scalars, i32, numScalars++, operand);
     }
-    auto type = LLVM::LLVMFunctionType::get(
-        LLVM::LLVMVoidType::get(&getContext()),
-        {pointer, i64, i64, pointer, pointer});
+    auto type =
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    {pointer, i64, i64, pointer, pointer});
     SmallVector<Value> operands = {
-        LLVM::LoadOp::create(b, pointer, executor), executor,
+        LLVM::LoadOp::create(b, pointer, executor),
+        executor,
         LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(number)),
-        toI64(launch.getGridSizeX()), buffers, scalars};
+        toI64(launch.getGridSizeX()),
+        buffers,
+        scalars};
     LLVM::CallOp::create(b, type, operands);
   }
 };

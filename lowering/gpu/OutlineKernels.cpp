@@ -89,8 +89,8 @@ namespace {
 class KernelWriter {
 public:
   KernelWriter(ModuleOp module, std::string name, Location loc, int64_t groups)
-      : module(module), name(std::move(name)), groups(groups), host(loc, module),
-        device(loc, module) {}
+      : module(module), name(std::move(name)), groups(groups),
+        host(loc, module), device(loc, module) {}
 
   /// Makes a kernel of the iterations of `nest`, loops around each other.
   LogicalResult writeNest(ArrayRef<scf::ForOp> nest);
@@ -128,8 +128,8 @@ private:
   IRMapping mapping;
   SmallVector<Operation *> kernelOps;
   SmallVector<Value> buffers, numbers; ///< What the launch passes.
-  Value group;      ///< The number of the group of lanes.
-  Value allGroups;  ///< How many there are, for the kernel.
+  Value group;                         ///< The number of the group of lanes.
+  Value allGroups;                     ///< How many there are, for the kernel.
   Value hostGroups; ///< The same, for the host; made when first needed.
   Value numWorkgroups, hostCount;
   int64_t localBytes = 0;
@@ -141,10 +141,9 @@ void KernelWriter::begin() {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inner = gpu::GPUModuleOp::create(b, host.getLoc(), name);
   b.setInsertionPointToStart(inner.getBody());
-  function = gpu::GPUFuncOp::create(b, host.getLoc(), name,
-                                    b.getFunctionType({}, {}));
-  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                    b.getUnitAttr());
+  function =
+      gpu::GPUFuncOp::create(b, host.getLoc(), name, b.getFunctionType({}, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(groupsAttrName, b.getI64IntegerAttr(groups));
   device.setInsertionPointToStart(&function.getBody().front());
   gpu::ReturnOp::create(device);
@@ -175,13 +174,12 @@ Value KernelWriter::addParameter(Value value, Type type) {
 Value KernelWriter::addNumber(Value value) {
   Type type = value.getType(), i32 = host.getI32Type();
   if (type.isIndex()) {
-    Value passed = addParameter(
-        arith::IndexCastOp::create(host, i32, value), i32);
+    Value passed =
+        addParameter(arith::IndexCastOp::create(host, i32, value), i32);
     return arith::IndexCastOp::create(device, type, passed);
   }
   if (type.isInteger(1)) {
-    Value passed =
-        addParameter(arith::ExtUIOp::create(host, i32, value), i32);
+    Value passed = addParameter(arith::ExtUIOp::create(host, i32, value), i32);
     return arith::TruncIOp::create(device, type, passed);
   }
   return addParameter(value, type);
@@ -195,8 +193,9 @@ Value KernelWriter::getSize(Value buffer, int64_t dimension) {
     unsigned numExtents = 0;
     while (program.getArgument(numExtents).getType().isIndex())
       ++numExtents;
-    auto dims = cast<DictionaryAttr>(buffers[argument.getArgNumber() - numExtents])
-                    .getAs<ArrayAttr>("dims");
+    auto dims =
+        cast<DictionaryAttr>(buffers[argument.getArgNumber() - numExtents])
+            .getAs<ArrayAttr>("dims");
     return program.getArgument(
         getExtent(cast<StringAttr>(dims[dimension]).getValue()));
   }
@@ -239,16 +238,17 @@ void KernelWriter::addBuffer(Value buffer) {
   };
   for (int64_t d = type.getRank(); d-- > 0;) {
     strides[d] = stride;
-    auto before = getConstantIntValue(stride), size = getConstantIntValue(sizes[d]);
+    auto before = getConstantIntValue(stride),
+         size = getConstantIntValue(sizes[d]);
     if (before && size)
       stride = host.getIndexAttr(*before * *size);
     else
       stride = arith::MulIOp::create(device, asValue(stride), asValue(sizes[d]))
                    .getResult();
   }
-  mapping.map(buffer, memref::ReinterpretCastOp::create(
-                          device, type, argument, host.getIndexAttr(0), sizes,
-                          strides)
+  mapping.map(buffer, memref::ReinterpretCastOp::create(device, type, argument,
+                                                        host.getIndexAttr(0),
+                                                        sizes, strides)
                           .getResult());
 }
 
@@ -266,8 +266,8 @@ void KernelWriter::addLocal(memref::AllocOp alloc) {
     return;
   }
   if (!hostGroups)
-    hostGroups = arith::MulIOp::create(host, numWorkgroups,
-                                       constant(host, groups));
+    hostGroups =
+        arith::MulIOp::create(host, numWorkgroups, constant(host, groups));
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   llvm::append_range(shape, type.getShape());
   SmallVector<Value> sizes = {hostGroups};
@@ -353,10 +353,9 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
   // How often each loop runs.
   SmallVector<Value> counts;
   for (scf::ForOp loop : nest) {
-    Value size = arith::SubIOp::create(host, loop.getUpperBound(),
-                                       loop.getLowerBound());
-    counts.push_back(
-        arith::CeilDivUIOp::create(host, size, loop.getStep()));
+    Value size =
+        arith::SubIOp::create(host, loop.getUpperBound(), loop.getLowerBound());
+    counts.push_back(arith::CeilDivUIOp::create(host, size, loop.getStep()));
   }
   hostCount = constant(host, 1);
   for (Value count : counts)
@@ -397,8 +396,7 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
     scf::ForOp loop = each;
     mapping.map(loop.getInductionVar(), places[index]);
     for (Operation &op : loop.getBody()->without_terminator())
-      if (index + 1 == nest.size() ||
-          &op != ArrayRef(operations)[index + 1])
+      if (index + 1 == nest.size() || &op != ArrayRef(operations)[index + 1])
         device.clone(op, mapping);
   }
   return finish();
@@ -414,9 +412,8 @@ LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   for (Operation *op : ops) {
     for (Operation *user : op->getUsers())
-      if (llvm::none_of(ops, [&](Operation *other) {
-            return other->isAncestor(user);
-          }))
+      if (llvm::none_of(
+              ops, [&](Operation *other) { return other->isAncestor(user); }))
         return op->emitError("expected no number of a buffer to decide what a "
                              "device is to compute");
     for (Value operand : op->getOperands())
@@ -448,8 +445,9 @@ LogicalResult KernelWriter::finish() {
   SmallVector<Value> operands(buffers);
   llvm::append_range(operands, numbers);
   gpu::LaunchFuncOp::create(
-      host, SymbolRefAttr::get(module.getContext(), name,
-                               {FlatSymbolRefAttr::get(module.getContext(), name)}),
+      host,
+      SymbolRefAttr::get(module.getContext(), name,
+                         {FlatSymbolRefAttr::get(module.getContext(), name)}),
       gpu::KernelDim3{numWorkgroups, one, one},
       gpu::KernelDim3{constant(host, groups * numLanes), one, one}, Value(),
       operands);
@@ -525,8 +523,8 @@ private:
   LogicalResult flush(SmallVector<Operation *> &rest);
   KernelWriter makeWriter(Location loc) {
     return KernelWriter(module,
-                        (program.getSymName() + "_" + Twine(count++)).str(), loc,
-                        groups);
+                        (program.getSymName() + "_" + Twine(count++)).str(),
+                        loc, groups);
   }
 
   func::FuncOp program;
@@ -544,9 +542,10 @@ LogicalResult ProgramOutliner::hoist(Operation *op) {
     return success();
   for (Value operand : op->getOperands()) {
     Operation *before = operand.getDefiningOp();
-    if (!before ? cast<BlockArgument>(operand).getOwner() != block
-                : (!isMemoryEffectFree(before) && before->getBlock() != block) ||
-                      failed(hoist(before)))
+    if (!before
+            ? cast<BlockArgument>(operand).getOwner() != block
+            : (!isMemoryEffectFree(before) && before->getBlock() != block) ||
+                  failed(hoist(before)))
       return failure();
   }
   op->moveBefore(block->findAncestorOpInBlock(*op));
@@ -599,8 +598,8 @@ LogicalResult ProgramOutliner::outline(Block &block) {
         loop.walk([&](scf::ForOp inner) {
           if (inner == loop)
             return;
-          for (Value bound : {inner.getLowerBound(), inner.getUpperBound(),
-                              inner.getStep()})
+          for (Value bound :
+               {inner.getLowerBound(), inner.getUpperBound(), inner.getStep()})
             if (auto number = bound.getDefiningOp<arith::ConstantOp>();
                 number && loop->isAncestor(number))
               number->moveBefore(loop);
@@ -637,8 +636,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     for (func::FuncOp program : programs) {
       if (failed(program.insertArgument(
               program.getNumArguments(),
-              LLVM::LLVMPointerType::get(&getContext()), {},
-              program.getLoc())))
+              LLVM::LLVMPointerType::get(&getContext()), {}, program.getLoc())))
         return signalPassFailure();
       if (program.getSymName() != "prepare" &&
           failed(ProgramOutliner(program, groups).run()))

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Groups of 16 lanes are halves of warps, which go their own ways: exchanges and
-// barriers name the lanes of their half. Mathematics is arithmetic by now, so
-// that no library of a toolkit is needed.
+// Groups of 16 lanes are halves of warps, which go their own ways: exchanges
+// and barriers name the lanes of their half. Mathematics is arithmetic by now,
+// so that no library of a toolkit is needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +54,8 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
     argument.setType(
         MemRefType::get({int64_t(1) << 48}, type.getElementType()));
   }
-  function.setFunctionType(FunctionType::get(
-      function.getContext(), entry.getArgumentTypes(), {}));
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), entry.getArgumentTypes(), {}));
   int64_t groups =
       function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt();
   function->removeAttr(groupsAttrName);
@@ -108,8 +108,8 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
   }
 }
 
-/// Converts to the LLVM dialect. MLIR's own pass would make calls of a toolkit's
-/// library of what remains of mathematics, which are instructions.
+/// Converts to the LLVM dialect. MLIR's own pass would make calls of a
+/// toolkit's library of what remains of mathematics, which are instructions.
 static LogicalResult convert(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
   RewritePatternSet expansions(context);
@@ -135,8 +135,8 @@ static LogicalResult convert(gpu::GPUModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-static std::unique_ptr<llvm::TargetMachine> createNvidiaMachine(StringRef chip,
-                                                          std::string &error) {
+static std::unique_ptr<llvm::TargetMachine>
+createNvidiaMachine(StringRef chip, std::string &error) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
   LLVMInitializeNVPTXTargetMC();
@@ -164,7 +164,8 @@ FailureOr<DeviceCode> attn::compileToPtx(ModuleOp module, StringRef chip) {
   context->loadDialect<NVVM::NVVMDialect>();
   registerNVVMDialectTranslation(*context);
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createNvidiaMachine(chip, error);
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createNvidiaMachine(chip, error);
   if (!machine)
     return emitError(module.getLoc(), error);
   DeviceCode result;

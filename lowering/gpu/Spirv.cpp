@@ -52,9 +52,9 @@ struct ScalarPattern : OpConversionPattern<UnrealizedConversionCastOp> {
     auto number = op->getAttrOfType<IntegerAttr>(scalarAttrName);
     if (!number)
       return failure();
-    rewriter.replaceOp(op, spirv::getPushConstantValue(
-                               op, numScalars, number.getInt(),
-                               rewriter.getI32Type(), rewriter));
+    rewriter.replaceOp(
+        op, spirv::getPushConstantValue(op, numScalars, number.getInt(),
+                                        rewriter.getI32Type(), rewriter));
     return success();
   }
 
@@ -81,14 +81,13 @@ struct BarrierPattern : OpConversionPattern<gpu::BarrierOp> {
 /// What the modules may use; those that do not use it do not ask for it.
 static spirv::TargetEnvAttr getEnvironment(MLIRContext *context) {
   using spirv::Capability;
-  Capability capabilities[] = {
-      Capability::Shader,
-      Capability::Int8,
-      Capability::Int16,
-      Capability::Int64,
-      Capability::Float64,
-      Capability::StorageBuffer8BitAccess,
-      Capability::StorageBuffer16BitAccess};
+  Capability capabilities[] = {Capability::Shader,
+                               Capability::Int8,
+                               Capability::Int16,
+                               Capability::Int64,
+                               Capability::Float64,
+                               Capability::StorageBuffer8BitAccess,
+                               Capability::StorageBuffer16BitAccess};
   spirv::Extension extensions[] = {
       spirv::Extension::SPV_KHR_storage_buffer_storage_class,
       spirv::Extension::SPV_KHR_8bit_storage,
@@ -123,8 +122,8 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
     scalar->setAttr(scalarAttrName, b.getI32IntegerAttr(kernel.numScalars++));
     Value value = scalar.getResult(0);
     if (argument.getType() != value.getType())
-      value = arith::BitcastOp::create(b, function.getLoc(),
-                                       argument.getType(), value);
+      value = arith::BitcastOp::create(b, function.getLoc(), argument.getType(),
+                                       value);
     argument.replaceAllUsesWith(value);
   }
   entry.eraseArguments(kernel.numBuffers, kernel.numScalars);
@@ -134,12 +133,10 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
     alloc.getResult().setType(MemRefType::get(
         alloc.getType().getShape(), alloc.getType().getElementType(),
         MemRefLayoutAttrInterface(),
-        spirv::StorageClassAttr::get(context,
-                                     spirv::StorageClass::Workgroup)));
+        spirv::StorageClassAttr::get(context, spirv::StorageClass::Workgroup)));
   });
-  kernel.groupSize = function->getAttrOfType<IntegerAttr>(groupsAttrName)
-                         .getInt() *
-                     numLanes;
+  kernel.groupSize =
+      function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt() * numLanes;
   function->removeAttr(groupsAttrName);
   int32_t size[] = {static_cast<int32_t>(kernel.groupSize), 1, 1};
   function->setAttr(spirv::getEntryPointABIAttrName(),
@@ -159,10 +156,11 @@ static void expandSwitch(scf::IndexSwitchOp choice) {
   };
   for (auto [number, region] :
        llvm::zip(choice.getCases(), choice.getCaseRegions())) {
-    Value condition = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::eq, choice.getArg(),
-        arith::ConstantIndexOp::create(b, number));
-    auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+    Value condition =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, choice.getArg(),
+                              arith::ConstantIndexOp::create(b, number));
+    auto branch =
+        scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
     take(region, branch.thenBlock());
     branches.push_back(branch);
     b.setInsertionPointToStart(branch.elseBlock());
@@ -241,7 +239,8 @@ FailureOr<DeviceCode> attn::compileToSpirv(ModuleOp module) {
         op->setAttr("no_contraction", b.getUnitAttr());
     });
     SmallVector<uint32_t> words;
-    if (failed(spirv::serialize(*own->getOps<spirv::ModuleOp>().begin(), words)))
+    if (failed(
+            spirv::serialize(*own->getOps<spirv::ModuleOp>().begin(), words)))
       return failure();
     result.code.emplace_back(reinterpret_cast<const char *>(words.data()),
                              words.size() * sizeof(uint32_t));

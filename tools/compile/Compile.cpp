@@ -133,7 +133,8 @@ static std::string printCode(MLIRContext *context, const DeviceCode &device) {
     }
     SmallVector<uint32_t> words(code.size() / sizeof(uint32_t));
     memcpy(words.data(), code.data(), code.size());
-    if (OwningOpRef<spirv::ModuleOp> module = spirv::deserialize(words, context))
+    if (OwningOpRef<spirv::ModuleOp> module =
+            spirv::deserialize(words, context))
       out << *module << "\n";
   }
   return text;
