@@ -131,6 +131,8 @@ struct Features {
   /// these are what the driver has to judge.
   bool hasCapability(uint32_t capability) const {
     switch (capability) {
+    case 6: // Kernel
+      return false;
     case 9: // Float16
       return arithmetic.shaderFloat16;
     case 10: // Float64
@@ -152,6 +154,8 @@ struct Features {
 
 const char *describeCapability(uint32_t capability) {
   switch (capability) {
+  case 6:
+    return "the kernels of OpenCL";
   case 9:
     return "16-bit floating-point numbers";
   case 10:
@@ -409,6 +413,7 @@ void VulkanDevice::open(const Candidate &candidate) {
   instance->vk.GetPhysicalDeviceFeatures2(candidate.device, &features.core);
   // Of the rest, nothing is needed.
   VkPhysicalDeviceFeatures needed = {};
+  needed.shaderFloat64 = features.core.features.shaderFloat64;
   needed.shaderInt16 = features.core.features.shaderInt16;
   needed.shaderFloat64 = features.core.features.shaderFloat64;
   needed.shaderInt64 = features.core.features.shaderInt64;
