@@ -25,6 +25,7 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
 
   void runOnOperation() override {
     dropUnused();
+    shareEqual();
     llvm::StringMap<int64_t> numbers;
     for (auto [number, kernel] :
          llvm::enumerate(getOperation().getOps<gpu::GPUModuleOp>()))
@@ -80,6 +81,32 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
       kernel.setFunctionType(FunctionType::get(
           &getContext(), kernel.getBody().front().getArgumentTypes(), {}));
     }
+  }
+
+  /// Makes one kernel of those that are the same code: layers have many.
+  void shareEqual() {
+    llvm::StringMap<std::string> known, shared;
+    for (auto module : llvm::make_early_inc_range(
+             getOperation().getOps<gpu::GPUModuleOp>())) {
+      auto kernel = *module.getOps<gpu::GPUFuncOp>().begin();
+      std::string name = kernel.getName().str(), text;
+      kernel.setName("kernel");
+      llvm::raw_string_ostream(text) << kernel;
+      kernel.setName(name);
+      auto [first, isNew] = known.try_emplace(text, name);
+      if (isNew)
+        continue;
+      shared[name] = first->second;
+      module.erase();
+    }
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      auto first = shared.find(launch.getKernelModuleName());
+      if (first == shared.end())
+        return;
+      StringRef name = first->second;
+      launch.setKernelAttr(SymbolRefAttr::get(
+          &getContext(), name, {FlatSymbolRefAttr::get(&getContext(), name)}));
+    });
   }
 
   void write(gpu::LaunchFuncOp launch, Value executor, Value buffers,

@@ -102,7 +102,8 @@ def LaunchKernels : Pass<"attn-launch-kernels", "::mlir::ModuleOp"> {
   let description = [{
     `gpu.launch_func` becomes a call through the `attn_launcher` of
     runtime/compiled_model.h, the last argument of the program before its workspace.
-    Kernels have the numbers that their `gpu.module`s have in order.
+    Kernels have the numbers that their `gpu.module`s have in order. Kernels that
+    are the same code become one before, and are launched with what they look at.
 
     ```mlir
     gpu.launch_func @step_0::@step_0 blocks in (%groups, %c1, %c1) threads in (%c16, %c1, %c1)
