@@ -60,9 +60,6 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
       function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt();
   function->removeAttr(groupsAttrName);
   kernel.groupSize = groups * numLanes;
-  function.setKnownBlockSizeAttr(DenseI32ArrayAttr::get(
-      function.getContext(), {static_cast<int32_t>(kernel.groupSize), 1, 1}));
-
   SmallVector<memref::AllocOp> allocs;
   function.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   for (memref::AllocOp alloc : allocs) {

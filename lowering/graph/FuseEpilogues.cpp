@@ -108,6 +108,11 @@ bool EpilogueFuser::collectOperations(
         pending.push_back(definition);
   auto isUsedInside = [&](Operation *op) {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      // What only takes its places from the product goes with it.
+      if (isa<BroadcastOp>(user) && user->getOperand(0) != op->getResult(0))
+        return llvm::all_of(user->getUsers(), [&](Operation *next) {
+          return operations.contains(next);
+        });
       return operations.contains(user);
     });
   };
@@ -194,9 +199,14 @@ void EpilogueFuser::fuse(ArrayRef<Operation *> operations) {
                        getSpecName(linear.getWeight()))
              .str();
   last->replaceAllUsesWith(fused);
-  for (Operation *op : llvm::reverse(operations))
+  // With broadcasts that took their places from them.
+  auto erase = [](Operation *op) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      user->erase();
     op->erase();
-  linear.erase();
+  };
+  llvm::for_each(llvm::reverse(operations), erase);
+  erase(linear);
 }
 
 namespace {

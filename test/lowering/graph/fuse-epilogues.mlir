@@ -35,6 +35,34 @@ attn.model @residual {
   }
 }
 
+// What takes its places from the product does not hold it back.
+// CHECK-LABEL: attn.model @like
+// CHECK: attn.linear {{.*}} epilogue(%{{.*}}, %{{.*}} : tensor<4xf32>, tensor<?x4xf32>) {
+// CHECK: arith.addf
+// CHECK: arith.maximumf
+// CHECK: arith.addf
+// CHECK: attn.yield
+// CHECK-NOT: attn.broadcast
+// CHECK: attn.predict
+attn.model @like {
+  attn.vocabulary @v size 4
+  attn.parameter @W : tensor<4x4xf32>
+  attn.parameter @b : tensor<4xf32>
+  attn.decoder vocabulary @v memories [] axes [] states ["s"] axes [-1] zero [true] {
+  ^bb0(%y: tensor<?xi32>, %t: tensor<?xi32>, %r: tensor<?xi32>, %s: tensor<?x4xf32>):
+    %W = attn.get_parameter @W : tensor<4x4xf32>
+    %b = attn.get_parameter @b : tensor<4xf32>
+    %zero = arith.constant 0.0 : f32
+    %0 = attn.linear %s, %W : tensor<?x4xf32>, tensor<4x4xf32> -> tensor<?x4xf32>
+    %1 = attn.broadcast %b like(%0 : tensor<?x4xf32>) : tensor<4xf32> -> tensor<?x4xf32>
+    %2 = arith.addf %0, %1 : tensor<?x4xf32>
+    %3 = attn.broadcast %zero like(%2 : tensor<?x4xf32>) : f32 -> tensor<?x4xf32>
+    %4 = arith.maximumf %2, %3 : tensor<?x4xf32>
+    %5 = arith.addf %s, %4 : tensor<?x4xf32>
+    attn.predict %5 : tensor<?x4xf32> states(%5 : tensor<?x4xf32>)
+  }
+}
+
 // x * sigmoid(x) uses the product twice. What others use too ends the epilogue:
 // the hyperbolic tangent is a state of its own.
 // CHECK-LABEL: attn.model @uses
