@@ -14,6 +14,7 @@
 #include "lowering/gpu/Barriers.h"
 
 #include "lowering/cpu/Emitter.h"
+#include "lowering/gpu/Nests.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -52,15 +53,6 @@ bool isMultiple(Value value) {
   if (isa<arith::AddIOp, arith::SubIOp>(op))
     return llvm::all_of(op->getOperands(), isMultiple);
   return false;
-}
-
-Value findRoot(Value view) {
-  while (Operation *op = view.getDefiningOp()) {
-    if (!isa<memref::CastOp, memref::ReinterpretCastOp>(op))
-      break;
-    view = op->getOperand(0);
-  }
-  return view;
 }
 
 std::optional<Access> describe(Operation *op) {

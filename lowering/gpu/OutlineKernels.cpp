@@ -14,6 +14,7 @@
 
 #include "lowering/cpu/Emitter.h"
 #include "lowering/cpu/Passes.h"
+#include "lowering/gpu/Nests.h"
 #include "lowering/gpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,19 +37,6 @@ static constexpr int64_t maxGroups = 65535;
 /// What a kernel may keep in memory of its workgroup, of which devices have
 /// 16 KiB at least.
 static constexpr int64_t maxLocalBytes = 12 * 1024;
-
-static bool isParallel(Operation *op) {
-  return isa<scf::ForOp>(op) && op->hasAttr(parallelAttrName);
-}
-
-static bool hasParallel(Operation *op) {
-  return op
-      ->walk([](Operation *inner) {
-        return isParallel(inner) ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
 
 /// Whether an operation is made again in the kernel that uses it.
 static bool isMadeWhereUsed(Operation *op) {
@@ -550,26 +538,6 @@ LogicalResult ProgramOutliner::hoist(Operation *op) {
   }
   op->moveBefore(block->findAncestorOpInBlock(*op));
   return success();
-}
-
-/// The loops around each other that are one: the bounds of the inner ones are
-/// known outside, and between them stands nothing that touches memory.
-static SmallVector<scf::ForOp> collectNest(scf::ForOp outermost) {
-  SmallVector<scf::ForOp> nest = {outermost};
-  while (true) {
-    scf::ForOp inner;
-    for (Operation &op : nest.back().getBody()->without_terminator()) {
-      if (isParallel(&op) && !inner)
-        inner = cast<scf::ForOp>(op);
-      else if (!isMemoryEffectFree(&op))
-        return nest;
-    }
-    if (!inner || llvm::any_of(inner.getOperands(), [&](Value bound) {
-          return outermost->isAncestor(bound.getParentBlock()->getParentOp());
-        }))
-      return nest;
-    nest.push_back(inner);
-  }
 }
 
 LogicalResult ProgramOutliner::flush(SmallVector<Operation *> &rest) {

@@ -10,6 +10,36 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FuseNests : Pass<"attn-fuse-nests", "::mlir::ModuleOp"> {
+  let summary = "makes one nest of loops of those that have the same iterations";
+  let description = [{
+    Each nest of loops of a program will be a launch, which takes time however small
+    it is. A nest moves into a later one that has the same iterations where nothing
+    between them has to do with it, and where both use a buffer that one of them
+    writes, they use it at the same indices in the same iteration.
+
+    ```mlir
+    scf.for %row = %c0 to %rows step %c1 {
+      vector.store %a, %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+    } {attn.parallel}
+    scf.for %row = %c0 to %rows step %c1 {
+      %b = vector.load %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+      ...
+    } {attn.parallel}
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %row = %c0 to %rows step %c1 {
+      vector.store %a, %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+      %b = vector.load %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+      ...
+    } {attn.parallel}
+    ```
+  }];
+}
+
 def OutlineKernels : Pass<"attn-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "makes kernels of the loops of programs";
   let description = [{

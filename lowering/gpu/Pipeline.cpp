@@ -23,6 +23,8 @@ void attn::buildKernelsPipeline(OpPassManager &manager, DeviceKind device,
   schedule.instructionSet = "gpu";
   schedule.file = options.scheduleFile;
   manager.addPass(createScheduleKernels(schedule));
+  manager.addPass(createCSEPass());
+  manager.addPass(createFuseNests());
   OutlineKernelsOptions outline;
   // Where lanes wait for each other at a barrier of the workgroup, it has no
   // other ones; 128 invocations are four warps.

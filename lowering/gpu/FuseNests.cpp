@@ -1,0 +1,235 @@
+//===- FuseNests.cpp - loops of the same iterations become one ------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/Passes.h"
+#include "lowering/gpu/Nests.h"
+#include "lowering/gpu/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_FUSENESTS
+#include "lowering/gpu/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+struct BufferUse {
+  Value root, view;
+  ValueRange indices;
+  bool isWrite = false;
+  bool isVector = false;
+  /// Whether it is known which elements.
+  bool isExact = true;
+};
+
+/// What an operation, and those in it, do with buffers. Nothing where that is
+/// not known.
+std::optional<SmallVector<BufferUse>> collectUses(Operation *top) {
+  SmallVector<BufferUse> uses;
+  WalkResult known = top->walk([&](Operation *op) {
+    auto add = [&](Value view, ValueRange indices, bool isWrite,
+                   bool isVector) {
+      uses.push_back({findRoot(view), view, indices, isWrite, isVector, true});
+      return WalkResult::advance();
+    };
+    return llvm::TypeSwitch<Operation *, WalkResult>(op)
+        .Case([&](memref::LoadOp load) {
+          return add(load.getMemRef(), load.getIndices(), false, false);
+        })
+        .Case([&](memref::StoreOp store) {
+          return add(store.getMemRef(), store.getIndices(), true, false);
+        })
+        .Case<vector::LoadOp, vector::MaskedLoadOp>([&](auto load) {
+          return add(load.getBase(), load.getIndices(), false, true);
+        })
+        .Case<vector::StoreOp, vector::MaskedStoreOp>([&](auto store) {
+          return add(store.getBase(), store.getIndices(), true, true);
+        })
+        .Case([&](func::CallOp call) {
+          for (Value operand : call.getOperands())
+            if (isa<MemRefType>(operand.getType()))
+              uses.push_back(
+                  {findRoot(operand), operand, {}, true, false, false});
+          return WalkResult::advance();
+        })
+        .Default([&](Operation *other) {
+          return isa<memref::AllocOp>(other) || other->getNumRegions() > 0 ||
+                         isMemoryEffectFree(other)
+                     ? WalkResult::advance()
+                     : WalkResult::interrupt();
+        });
+  });
+  if (known.wasInterrupted())
+    return std::nullopt;
+  return uses;
+}
+
+bool isEqual(Value a, Value b) {
+  auto x = getConstantIntValue(a), y = getConstantIntValue(b);
+  return a == b || (x && y && *x == *y);
+}
+
+/// An index in terms of the loops of a nest: which loop, times what; or a
+/// number. Nothing for others.
+using Index = std::pair<int64_t, int64_t>;
+std::optional<Index> normalize(Value index, ArrayRef<scf::ForOp> nest) {
+  if (auto number = getConstantIntValue(index))
+    return Index(-1, *number);
+  for (auto [number, each] : llvm::enumerate(nest)) {
+    scf::ForOp loop = each;
+    if (index == loop.getInductionVar())
+      return Index(number, 1);
+  }
+  auto product = index.getDefiningOp<arith::MulIOp>();
+  if (!product)
+    return std::nullopt;
+  auto factor = getConstantIntValue(product.getRhs());
+  auto inner = normalize(product.getLhs(), nest);
+  if (!factor || !inner || inner->first < 0)
+    return std::nullopt;
+  return Index(inner->first, inner->second * *factor);
+}
+
+class NestFuser {
+public:
+  void run(Block &block);
+
+private:
+  static bool haveSameIterations(ArrayRef<scf::ForOp> a,
+                                 ArrayRef<scf::ForOp> b);
+  static bool mayTouch(ArrayRef<BufferUse> a, ArrayRef<BufferUse> b);
+  static bool isIterationLocal(ArrayRef<scf::ForOp> a,
+                               ArrayRef<BufferUse> usesA,
+                               ArrayRef<scf::ForOp> b,
+                               ArrayRef<BufferUse> usesB);
+  bool canMoveTo(scf::ForOp nest, ArrayRef<BufferUse> uses, Operation *place);
+};
+
+} // namespace
+
+bool NestFuser::haveSameIterations(ArrayRef<scf::ForOp> a,
+                                   ArrayRef<scf::ForOp> b) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
+           auto [x, y] = pair;
+           scf::ForOp p = x, q = y;
+           return isEqual(p.getLowerBound(), q.getLowerBound()) &&
+                  isEqual(p.getUpperBound(), q.getUpperBound()) &&
+                  isEqual(p.getStep(), q.getStep());
+         });
+}
+
+/// Whether one may write what the other uses.
+bool NestFuser::mayTouch(ArrayRef<BufferUse> a, ArrayRef<BufferUse> b) {
+  return llvm::any_of(a, [&](const BufferUse &x) {
+    return llvm::any_of(b, [&](const BufferUse &y) {
+      return x.root == y.root && (x.isWrite || y.isWrite);
+    });
+  });
+}
+
+/// Whether an iteration of `b` uses of what `a` writes only what the same
+/// iteration of `a` wrote, and the like.
+bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a,
+                                 ArrayRef<BufferUse> usesA,
+                                 ArrayRef<scf::ForOp> b,
+                                 ArrayRef<BufferUse> usesB) {
+  for (const BufferUse &x : usesA)
+    for (const BufferUse &y : usesB) {
+      if (x.root != y.root || (!x.isWrite && !y.isWrite))
+        continue;
+      if (x.view != y.view || !x.isExact || !y.isExact ||
+          x.isVector != y.isVector || x.indices.size() != y.indices.size())
+        return false;
+      llvm::SmallBitVector loops(a.size());
+      for (auto [i, j] : llvm::zip(x.indices, y.indices)) {
+        auto p = normalize(i, a), q = normalize(j, b);
+        if (!p || !q || *p != *q)
+          return false;
+        if (p->first >= 0)
+          loops.set(p->first);
+      }
+      // Otherwise other iterations have the same elements.
+      if (!loops.all())
+        return false;
+    }
+  return true;
+}
+
+/// Whether what stands between has nothing to do with the nest.
+bool NestFuser::canMoveTo(scf::ForOp nest, ArrayRef<BufferUse> uses,
+                          Operation *place) {
+  for (Operation *op = nest->getNextNode(); op != place;
+       op = op->getNextNode()) {
+    auto others = collectUses(op);
+    if (!others || mayTouch(uses, *others))
+      return false;
+  }
+  return true;
+}
+
+void NestFuser::run(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isParallel(&op)) {
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          run(inner);
+      continue;
+    }
+    auto later = cast<scf::ForOp>(op);
+    SmallVector<Operation *> before;
+    for (Operation &other : block) {
+      if (&other == &op)
+        break;
+      if (isParallel(&other))
+        before.push_back(&other);
+    }
+    for (Operation *candidate : llvm::reverse(before)) {
+      auto earlier = cast<scf::ForOp>(candidate);
+      SmallVector<scf::ForOp> nest = collectNest(earlier),
+                              into = collectNest(later);
+      auto uses = collectUses(earlier), usesOfLater = collectUses(later);
+      if (!uses || !usesOfLater || !haveSameIterations(nest, into) ||
+          !isIterationLocal(nest, *uses, into, *usesOfLater) ||
+          !canMoveTo(earlier, *uses, later))
+        continue;
+      // What the earlier one computes comes first in each iteration.
+      IRMapping mapping;
+      OpBuilder b(into.back().getBody(), into.back().getBody()->begin());
+      SmallVector<Operation *> loops(nest.begin(), nest.end());
+      for (size_t i = 0; i < nest.size(); ++i)
+        mapping.map(nest[i].getInductionVar(), into[i].getInductionVar());
+      for (auto [index, each] : llvm::enumerate(nest)) {
+        scf::ForOp loop = each;
+        for (Operation &inner : loop.getBody()->without_terminator())
+          if (index + 1 == nest.size() || &inner != loops[index + 1])
+            b.clone(inner, mapping);
+      }
+      earlier->erase();
+    }
+  }
+}
+
+namespace {
+struct FuseNests : attn::impl::FuseNestsBase<FuseNests> {
+  using FuseNestsBase::FuseNestsBase;
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (program->hasAttr(programAttrName))
+        NestFuser().run(program.front());
+  }
+};
+} // namespace

@@ -1,0 +1,29 @@
+//===- Nests.h - loops around each other that are one -----------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_GPU_NESTS_H
+#define ATTN_LOWERING_GPU_NESTS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::attn {
+
+/// Whether this is a loop whose iterations do not depend on each other.
+bool isParallel(Operation *op);
+/// Whether it is one, or has one in it.
+bool hasParallel(Operation *op);
+
+/// The loops from `outermost` on that are one: the bounds of the inner ones are
+/// known outside, and between them stands nothing that touches memory.
+SmallVector<scf::ForOp> collectNest(scf::ForOp outermost);
+
+/// The buffer that `view` is a view of.
+Value findRoot(Value view);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LOWERING_GPU_NESTS_H
