@@ -43,6 +43,15 @@ for name in () if config.sanitize else ("bench_products", "bench_read"):
 if shutil.which("valgrind"):
     config.available_features.add("valgrind")
 
+# NVIDIA's assembler: scripts/setup puts it there.
+ptxas = shutil.which("ptxas") or shutil.which(
+    os.path.join(config.attn_root, "build", "ptxas", "nvidia", "cuda_nvcc", "bin", "ptxas")
+)
+if ptxas:
+    config.available_features.add("ptxas")
+else:
+    lit_config.note("no ptxas: kernels for NVIDIA are compiled, but not assembled")
+
 # What the processor has, for tests that compile code for several.
 if platform.machine() == "x86_64":
     config.available_features.add("x86")
@@ -66,6 +75,8 @@ def add_substitution(name, value):
 
 add_substitution("root", command(config.attn_root))
 add_substitution("build", command(config.attn_build))
+if ptxas:
+    add_substitution("ptxas", command(ptxas))
 add_substitution("python", command(sys.executable))
 add_substitution("cc", command(config.c_compiler, *compile_flags))
 add_substitution("cxx_path", command(config.cxx_compiler))

@@ -28,7 +28,9 @@ namespace {
 /// What ends a reduction: the halves of a vector are combined, and theirs, down
 /// to one number. All levels do it alike.
 struct Tree {
-  Value source;    ///< The vector of 16.
+  /// Of the vector of 16, which is known when the tree is rewritten: what made
+  /// it has been, by then.
+  vector::ExtractStridedSliceOp half;
   Value root;      ///< The last combination, of one number.
   Value low, high; ///< What it combines.
 };
@@ -57,13 +59,13 @@ std::optional<Tree> findTree(Value single) {
     return std::nullopt;
   Value low = tree.low, high = tree.high;
   while (true) {
-    Value source =
-        low.getDefiningOp<vector::ExtractStridedSliceOp>().getSource();
+    auto half = low.getDefiningOp<vector::ExtractStridedSliceOp>();
+    Value source = half.getSource();
     if (high.getDefiningOp<vector::ExtractStridedSliceOp>().getSource() !=
         source)
       return std::nullopt;
     if (cast<VectorType>(source.getType()).getNumElements() == numLanes) {
-      tree.source = source;
+      tree.half = half;
       return tree;
     }
     low = high = Value();
@@ -315,7 +317,7 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
         Tree tree = found->second;
         Operation *last = tree.root.getDefiningOp();
         return replace(exchange(
-            tree.source,
+            tree.half.getSource(),
             [&](Value low, Value high) { return combine(tree, low, high); },
             last->hasTrait<OpTrait::IsCommutative>()));
       })

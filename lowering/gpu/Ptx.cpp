@@ -143,17 +143,19 @@ createNvidiaMachine(StringRef chip, std::string &error) {
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return nullptr;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, chip, "", options, std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(chip)) {
+  // A machine of a chip that there is none of would say so itself, often.
+  std::unique_ptr<llvm::MCSubtargetInfo> chips(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!chips->isCPUStringValid(chip)) {
     error = "expected a chip that LLVM knows, such as sm_80, but got '" +
             chip.str() + "'";
     return nullptr;
   }
-  return machine;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip, "", options, std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 FailureOr<DeviceCode> attn::compileToPtx(ModuleOp module, StringRef chip) {
