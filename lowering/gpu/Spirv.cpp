@@ -178,6 +178,21 @@ static void expandSwitch(scf::IndexSwitchOp choice) {
   choice.erase();
 }
 
+/// Chooses what a loop that never runs yields. MLIR's conversion keeps results in
+/// variables that only iterations write.
+static void chooseInitial(scf::ForOp loop) {
+  ImplicitLocOpBuilder b(loop.getLoc(), loop->getContext());
+  b.setInsertionPointAfter(loop);
+  Value runs = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                     loop.getLowerBound(),
+                                     loop.getUpperBound());
+  for (auto [result, initial] :
+       llvm::zip(loop.getResults(), loop.getInitArgs())) {
+    Value chosen = arith::SelectOp::create(b, runs, result, initial);
+    result.replaceAllUsesExcept(chosen, chosen.getDefiningOp());
+  }
+}
+
 static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   MLIRContext *context = module.getContext();
   RewritePatternSet expansions(context);
@@ -187,6 +202,12 @@ static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   SmallVector<scf::IndexSwitchOp> choices;
   module.walk([&](scf::IndexSwitchOp choice) { choices.push_back(choice); });
   llvm::for_each(choices, expandSwitch);
+  SmallVector<scf::ForOp> loops;
+  module.walk([&](scf::ForOp loop) {
+    if (loop.getNumResults() > 0)
+      loops.push_back(loop);
+  });
+  llvm::for_each(loops, chooseInitial);
 
   spirv::TargetEnvAttr environment = getEnvironment(context);
   module->setAttr(spirv::getTargetEnvAttrName(), environment);
@@ -194,9 +215,9 @@ static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   std::unique_ptr<ConversionTarget> target =
       SPIRVConversionTarget::get(environment);
   RewritePatternSet patterns(context);
-  ScfToSPIRVContext loops;
+  ScfToSPIRVContext scfContext;
   populateGPUToSPIRVPatterns(converter, patterns);
-  populateSCFToSPIRVPatterns(converter, loops, patterns);
+  populateSCFToSPIRVPatterns(converter, scfContext, patterns);
   arith::populateArithToSPIRVPatterns(converter, patterns);
   populateMathToSPIRVPatterns(converter, patterns);
   populateMemRefToSPIRVPatterns(converter, patterns);
