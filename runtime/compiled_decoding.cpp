@@ -380,6 +380,9 @@ CompiledDecoding::CompiledDecoding(const CompiledPrograms &programs,
         return static_cast<int64_t>(longest);
       },
       places.extents);
+  if (queue)
+    for (int64_t size : extents().subspan(ATTN_EXTENT_AXIS))
+      programs.device->checkLength(size);
   places.takeArrays(programs, extents(), Growth::None, layout);
   int64_t *length = places.sourceLengths;
   for (SourceSpan sentence : sentences)
@@ -636,6 +639,7 @@ bool CompiledDecoding::step(const StepRequest &request, StepResult &result,
     void *&table = places.addresses[*programs.slotArray];
     table = const_cast<int32_t *>(slots.table());
     if (queue) {
+      programs.device->checkLength(slots.positions());
       size_t bytes = rowBytes * static_cast<size_t>(slots.positions());
       table = slotsThere.reserve(*queue, bytes);
       queue->write(table, slots.table(), bytes);
@@ -752,6 +756,8 @@ void CompiledDecoding::observe(bool ofStep, int64_t number,
 
 bool CompiledDecoding::force(const ForceRequest &request, StepResult &result,
                              std::string &) {
+  if (queue)
+    programs.device->checkLength(request.positions);
   std::vector<int64_t> sizes(places.extents,
                              places.extents + programs.extentCount());
   sizes[ATTN_EXTENT_ROWS] = request.rows;

@@ -91,6 +91,9 @@ public:
   virtual DeviceQueuePtr makeQueue() = 0;
   /// Throws DeviceError where kernels cannot have an array of so many bytes.
   virtual void checkArray(size_t bytes) const = 0;
+  /// Throws DeviceError where kernels cannot go through so many positions of a
+  /// sequence.
+  virtual void checkLength(int64_t positions) const = 0;
 };
 
 } // namespace attn

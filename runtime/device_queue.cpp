@@ -282,6 +282,13 @@ void QueueKeeper::checkArray(size_t bytes) const {
                    " bytes, but got one of " + std::to_string(bytes));
 }
 
+void QueueKeeper::checkLength(int64_t positions) const {
+  if (positions > longest)
+    throw fail(ATTN_ERROR_UNSUPPORTED,
+               "expected sequences of at most " + std::to_string(longest) +
+                   " positions, but got one of " + std::to_string(positions));
+}
+
 DriverLibrary::DriverLibrary(const char *file, const char *expected)
     // Drivers are not made to be unloaded: they have threads and more.
     : handle(dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), file(file),

@@ -108,6 +108,7 @@ class QueueKeeper : public Device {
 public:
   DeviceQueuePtr makeQueue() final;
   void checkArray(size_t bytes) const final;
+  void checkLength(int64_t positions) const final;
   size_t largestArray() const { return largest; }
   const std::string &name() const final { return fullName; }
   /// A failure of the device.
@@ -124,6 +125,7 @@ protected:
   virtual std::unique_ptr<StagedQueue> createQueue() = 0;
 
   size_t largest = PTRDIFF_MAX;
+  int64_t longest = INT64_MAX; ///< Positions of a sequence.
 
 private:
   friend class StagedQueue;

@@ -365,6 +365,11 @@ VulkanDevice::VulkanDevice(std::unique_ptr<Instance> given,
   sharesMemory = type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
                  type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   largest = limits.maxStorageBufferRange;
+  // Mesa's software device ends the loops of an invocation after 65,535
+  // iterations in all, without a word (LP_MAX_TGSI_LOOP_ITERATIONS). A kernel
+  // goes through some chunks of features for each position.
+  if (std::string_view(candidate.properties.deviceName).starts_with("llvmpipe"))
+    longest = 256;
   instance->vk.GetPhysicalDeviceMemoryProperties(candidate.device, &memory);
   open(candidate);
   try {
