@@ -27,6 +27,7 @@
 #include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
 #include "mlir/Dialect/SPIRV/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -178,19 +179,70 @@ static void expandSwitch(scf::IndexSwitchOp choice) {
   choice.erase();
 }
 
-/// Chooses what a loop that never runs yields. MLIR's conversion keeps results in
-/// variables that only iterations write.
+/// Chooses what a loop that never runs yields. MLIR's conversion keeps results
+/// in variables that only iterations write.
 static void chooseInitial(scf::ForOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop->getContext());
   b.setInsertionPointAfter(loop);
-  Value runs = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                     loop.getLowerBound(),
-                                     loop.getUpperBound());
+  Value runs = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
   for (auto [result, initial] :
        llvm::zip(loop.getResults(), loop.getInitArgs())) {
     Value chosen = arith::SelectOp::create(b, runs, result, initial);
     result.replaceAllUsesExcept(chosen, chosen.getDefiningOp());
   }
+}
+
+/// Writes a loop whose condition takes branches or loops as one that is told by
+/// its last iteration whether another one follows: the header of a loop of
+/// SPIR-V is one block.
+static void simplifyCondition(scf::WhileOp loop) {
+  if (llvm::none_of(loop.getBeforeBody()->getOperations(),
+                    [](Operation &op) { return op.getNumRegions() > 0; }))
+    return;
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  size_t numInits = loop.getInits().size();
+  // Whether to go on, what the condition takes, and what the loop results in.
+  SmallVector<Value> inits = {arith::ConstantIntOp::create(b, 1, 1)};
+  llvm::append_range(inits, loop.getInits());
+  for (Type type : loop.getResultTypes())
+    inits.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  IRMapping mapping;
+  auto clone = [&](Block *block) {
+    for (Operation &op : block->without_terminator())
+      b.clone(op, mapping);
+    SmallVector<Value> operands;
+    for (Value operand : block->getTerminator()->getOperands())
+      operands.push_back(mapping.lookupOrDefault(operand));
+    return operands;
+  };
+  auto simple = scf::WhileOp::create(
+      b, types, inits,
+      [&](OpBuilder &, Location, ValueRange carried) {
+        scf::ConditionOp::create(b, carried.front(), carried);
+      },
+      [&](OpBuilder &, Location, ValueRange carried) {
+        ValueRange before = carried.drop_front().take_front(numInits);
+        mapping.map(loop.getBeforeArguments(), before);
+        SmallVector<Value> yielded = clone(loop.getBeforeBody());
+        auto body = scf::IfOp::create(b, before.getTypes(), yielded.front(),
+                                      /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(body.thenBlock());
+          mapping.map(loop.getAfterArguments(),
+                      ArrayRef<Value>(yielded).drop_front());
+          scf::YieldOp::create(b, clone(loop.getAfterBody()));
+          b.setInsertionPointToStart(body.elseBlock());
+          scf::YieldOp::create(b, before);
+        }
+        yielded.insert(yielded.begin() + 1, body.result_begin(),
+                       body.result_end());
+        scf::YieldOp::create(b, yielded);
+      });
+  loop.replaceAllUsesWith(simple.getResults().drop_front(1 + numInits));
+  loop.erase();
 }
 
 static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
@@ -199,6 +251,9 @@ static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   arith::populateCeilFloorDivExpandOpsPatterns(expansions);
   if (failed(applyPatternsGreedily(module, std::move(expansions))))
     return failure();
+  SmallVector<scf::WhileOp> searches;
+  module.walk([&](scf::WhileOp loop) { searches.push_back(loop); });
+  llvm::for_each(searches, simplifyCondition);
   SmallVector<scf::IndexSwitchOp> choices;
   module.walk([&](scf::IndexSwitchOp choice) { choices.push_back(choice); });
   llvm::for_each(choices, expandSwitch);

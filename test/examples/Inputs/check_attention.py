@@ -1,10 +1,11 @@
 """Decodes the examples of attention and compares with their expected numbers.
 
-usage: check_attention.py FOLDER [--evaluate] [NAME...]
+usage: check_attention.py FOLDER [--evaluate | --target TARGET] [NAME...]
 
 FOLDER has NAME.attn, words.vocab and expected.json. Each example is compiled,
 or evaluated where a part of it has no CPU code yet, or where that is asked for.
-Prints which, and what differs. Inputs that are features become files.
+With --target it is compiled for that, and has to be. Prints which, and what differs.
+Inputs that are features become files.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def with_files(name, number, line, scratch):
     return line
 
 
-def check(name, folder, scratch, lines, evaluate):
+def check(name, folder, scratch, lines, evaluate, target):
     """How the example was run, and what its check printed where it differs."""
     options = [
         str(folder / f"{name}.attn"),
@@ -63,10 +64,10 @@ def check(name, folder, scratch, lines, evaluate):
     way, tool = "evaluated", " ".join(["attn-eval", *options])
     if not evaluate:
         library = scratch / f"lib{name}.so"
-        done = run("attnc", *options, "-o", str(library))
+        done = run("attnc", *options, *(["--target", target] if target else []), "-o", str(library))
         if done.returncode == 0:
-            way, tool = "compiled", f"attn-run {library}"
-        elif done.returncode != 1 or NO_KERNEL not in done.stderr:
+            way, tool = f"compiled for {target}" if target else "compiled", f"attn-run {library}"
+        elif target or done.returncode != 1 or NO_KERNEL not in done.stderr:
             return "no library", f"attnc ends with status {done.returncode}\n{done.stderr}"
     done = run(
         *(sys.executable, str(CHECK), "--reference", str(reference)),
@@ -80,6 +81,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--evaluate", action="store_true")
+    parser.add_argument("--target")
     arguments = parser.parse_intermixed_args()
     folder = arguments.folder
     expected = json.loads((folder / "expected.json").read_text())
@@ -90,7 +92,9 @@ def main():
         subprocess.run([sys.executable, REFERENCE, "weights", str(scratch)], check=True)
         with ThreadPoolExecutor(2) as pool:
             results = pool.map(
-                lambda name: check(name, folder, scratch, expected[name], arguments.evaluate),
+                lambda name: check(
+                    *(name, folder, scratch, expected[name], arguments.evaluate, arguments.target)
+                ),
                 names,
             )
             for name, (way, differences) in zip(names, results):
