@@ -4,6 +4,7 @@ import os
 import platform
 import shlex
 import shutil
+import subprocess
 import sys
 
 import lit.formats
@@ -51,6 +52,18 @@ if ptxas:
     config.available_features.add("ptxas")
 else:
     lit_config.note("no ptxas: kernels for NVIDIA are compiled, but not assembled")
+
+# A device of Vulkan; Mesa's lavapipe is one that every machine can have.
+devices = subprocess.run(
+    [os.path.join(config.attn_tools, "attn-run"), "--list-devices"],
+    capture_output=True,
+    text=True,
+    check=False,
+)
+if "vulkan:0" in devices.stdout:
+    config.available_features.add("vulkan")
+else:
+    lit_config.note("no device of Vulkan: kernels for it are compiled, but not run")
 
 # What the processor has, for tests that compile code for several.
 if platform.machine() == "x86_64":
