@@ -88,10 +88,6 @@ public:
   void writeGather();
 
 private:
-  struct Parameter {
-    Value host, device;
-  };
-
   void begin();
   void capture(Region &region);
   void captureValue(Value value);
@@ -392,7 +388,6 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
 
 LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
   kernelOps.assign(ops.begin(), ops.end());
-  host.setInsertionPoint(ops.back());
   host.setInsertionPointAfter(ops.back());
   begin();
   hostCount = numWorkgroups = constant(host, 1);
