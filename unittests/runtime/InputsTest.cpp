@@ -27,8 +27,7 @@ namespace {
 
 constexpr int64_t vocabularySize = 5;
 
-void encode(const int64_t *extents, void *const *buffers, void *,
-            void *) {
+void encode(const int64_t *extents, void *const *buffers, void *, void *) {
   int64_t sentences = extents[ATTN_EXTENT_SENTENCES];
   const int64_t *longest = extents + ATTN_EXTENT_AXIS;
   auto *x = static_cast<const int32_t *>(buffers[0]);
@@ -56,8 +55,7 @@ void encode(const int64_t *extents, void *const *buffers, void *,
   }
 }
 
-void step(const int64_t *extents, void *const *buffers, void *,
-          void *) {
+void step(const int64_t *extents, void *const *buffers, void *, void *) {
   int64_t longest = extents[ATTN_EXTENT_AXIS];
   auto *memory = static_cast<const float *>(buffers[0]);
   auto *lengths = static_cast<const int32_t *>(buffers[1]);
