@@ -49,20 +49,32 @@ void attn::buildLoopsPipeline(OpPassManager &manager,
   manager.addPass(createConvertToLoops(options));
 }
 
-void attn::buildLlvmPipeline(OpPassManager &manager,
-                             const KernelOptions &options) {
+void attn::addSchedules(OpPassManager &manager, const KernelOptions &options) {
   ScheduleKernelsOptions schedule;
   schedule.instructionSet = options.instructionSet;
   schedule.file = options.scheduleFile;
   manager.addPass(createScheduleKernels(schedule));
-  manager.addPass(createDivideWork());
-  manager.addPass(createPlanWorkspace());
+}
+
+void attn::addMath(OpPassManager &manager, Numerics numerics) {
   ExpandMathOptions math;
-  math.portable = options.numerics == Numerics::Portable;
+  math.portable = numerics == Numerics::Portable;
   manager.addPass(createExpandMath(math));
+  addCleanup(manager);
+}
+
+void attn::addCleanup(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void attn::buildLlvmPipeline(OpPassManager &manager,
+                             const KernelOptions &options) {
+  addSchedules(manager, options);
+  manager.addPass(createDivideWork());
+  manager.addPass(createPlanWorkspace());
+  addMath(manager, options.numerics);
   addLlvmConversions(manager);
 }
 

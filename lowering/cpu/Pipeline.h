@@ -45,6 +45,11 @@ struct KernelOptions {
   /// A file of schedules that come first, or empty.
   std::string scheduleFile;
 };
+/// Parts of pipelines that those of devices have too: kernels arranged,
+/// functions written as arithmetic, and what loops are left with.
+void addSchedules(OpPassManager &manager, const KernelOptions &options);
+void addMath(OpPassManager &manager, Numerics numerics);
+void addCleanup(OpPassManager &manager);
 /// These to the LLVM dialect, with the runtime's entry points.
 void buildLlvmPipeline(OpPassManager &manager,
                        const KernelOptions &options = {});

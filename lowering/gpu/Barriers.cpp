@@ -14,29 +14,16 @@
 #include "lowering/gpu/Barriers.h"
 
 #include "lowering/cpu/Emitter.h"
-#include "lowering/gpu/Nests.h"
+#include "lowering/gpu/Accesses.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-
-struct Access {
-  Operation *op = nullptr;
-  Value root; ///< The buffer, of which `view` is a view.
-  Value view;
-  bool isWrite = false;
-  bool isVector = false;
-  /// Of vectors: whether lane i has elements i, i + 16, ... of rows of `view`.
-  bool isAligned = false;
-};
 
 /// Whether a number is a multiple of the lanes, wherever it is computed.
 bool isMultiple(Value value) {
@@ -55,28 +42,9 @@ bool isMultiple(Value value) {
   return false;
 }
 
-std::optional<Access> describe(Operation *op) {
-  auto access = [&](Value view, ValueRange indices, bool isWrite,
-                    bool isVector) {
-    return Access{
-        op,       findRoot(view),
-        view,     isWrite,
-        isVector, isVector && !indices.empty() && isMultiple(indices.back())};
-  };
-  return llvm::TypeSwitch<Operation *, std::optional<Access>>(op)
-      .Case([&](memref::LoadOp load) {
-        return access(load.getMemRef(), load.getIndices(), false, false);
-      })
-      .Case([&](memref::StoreOp store) {
-        return access(store.getMemRef(), store.getIndices(), true, false);
-      })
-      .Case<vector::LoadOp, vector::MaskedLoadOp>([&](auto load) {
-        return access(load.getBase(), load.getIndices(), false, true);
-      })
-      .Case<vector::StoreOp, vector::MaskedStoreOp>([&](auto store) {
-        return access(store.getBase(), store.getIndices(), true, true);
-      })
-      .Default([](Operation *) { return std::nullopt; });
+/// Of vectors: whether lane i has elements i, i + 16, ... of rows of the view.
+bool isAligned(const Access &access) {
+  return !access.indices.empty() && isMultiple(access.indices.back());
 }
 
 class BarrierPlacer {
@@ -84,7 +52,7 @@ public:
   void run(Block &block);
   void collectWritten(Operation *kernel) {
     kernel->walk([&](Operation *op) {
-      if (auto access = describe(op); access && access->isWrite)
+      if (auto access = describeAccess(op); access && access->isWrite)
         written.insert(access->root);
     });
   }
@@ -94,7 +62,7 @@ private:
     if (a.root != b.root || (!a.isWrite && !b.isWrite))
       return false;
     if (a.isVector && b.isVector)
-      return a.view != b.view || !a.isAligned || !b.isAligned;
+      return a.view != b.view || !isAligned(a) || !isAligned(b);
     // The first lane writes all that is one number.
     return a.isVector || b.isVector || !a.isWrite || !b.isWrite;
   }
@@ -130,7 +98,7 @@ void BarrierPlacer::run(Block &block) {
       pending.clear();
       continue;
     }
-    if (auto access = describe(&op)) {
+    if (auto access = describeAccess(&op)) {
       if (!written.contains(access->root))
         continue;
       if (conflicts(*access))
@@ -156,7 +124,7 @@ void BarrierPlacer::run(Block &block) {
     // before.
     bool waits = false;
     op.walk([&](Operation *inner) {
-      if (auto access = describe(inner))
+      if (auto access = describeAccess(inner))
         waits |= written.contains(access->root) && conflicts(*access);
     });
     if (waits)

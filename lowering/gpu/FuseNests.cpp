@@ -6,15 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/Passes.h"
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Nests.h"
 #include "lowering/gpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_FUSENESTS
@@ -26,51 +27,22 @@ using namespace mlir::attn;
 
 namespace {
 
-struct BufferUse {
-  Value root, view;
-  ValueRange indices;
-  bool isWrite = false;
-  bool isVector = false;
-  /// Whether it is known which elements.
-  bool isExact = true;
-};
-
-/// What an operation, and those in it, do with buffers. Nothing where that is
-/// not known.
-std::optional<SmallVector<BufferUse>> collectUses(Operation *top) {
-  SmallVector<BufferUse> uses;
+/// What an operation, and those in it, do with buffers; without indices where
+/// it is not known which elements. Nothing where it is not known which buffers.
+std::optional<SmallVector<Access>> collectUses(Operation *top) {
+  SmallVector<Access> uses;
   WalkResult known = top->walk([&](Operation *op) {
-    auto add = [&](Value view, ValueRange indices, bool isWrite,
-                   bool isVector) {
-      uses.push_back({findRoot(view), view, indices, isWrite, isVector, true});
-      return WalkResult::advance();
-    };
-    return llvm::TypeSwitch<Operation *, WalkResult>(op)
-        .Case([&](memref::LoadOp load) {
-          return add(load.getMemRef(), load.getIndices(), false, false);
-        })
-        .Case([&](memref::StoreOp store) {
-          return add(store.getMemRef(), store.getIndices(), true, false);
-        })
-        .Case<vector::LoadOp, vector::MaskedLoadOp>([&](auto load) {
-          return add(load.getBase(), load.getIndices(), false, true);
-        })
-        .Case<vector::StoreOp, vector::MaskedStoreOp>([&](auto store) {
-          return add(store.getBase(), store.getIndices(), true, true);
-        })
-        .Case([&](func::CallOp call) {
-          for (Value operand : call.getOperands())
-            if (isa<MemRefType>(operand.getType()))
-              uses.push_back(
-                  {findRoot(operand), operand, {}, true, false, false});
-          return WalkResult::advance();
-        })
-        .Default([&](Operation *other) {
-          return isa<memref::AllocOp>(other) || other->getNumRegions() > 0 ||
-                         isMemoryEffectFree(other)
-                     ? WalkResult::advance()
-                     : WalkResult::interrupt();
-        });
+    if (auto access = describeAccess(op)) {
+      uses.push_back(*access);
+    } else if (isa<func::CallOp>(op)) {
+      for (Value operand : op->getOperands())
+        if (isa<MemRefType>(operand.getType()))
+          uses.push_back({op, findRoot(operand), operand, {}, true, false});
+    } else if (!isa<memref::AllocOp>(op) && op->getNumRegions() == 0 &&
+               !isMemoryEffectFree(op)) {
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
   });
   if (known.wasInterrupted())
     return std::nullopt;
@@ -110,12 +82,10 @@ public:
 private:
   static bool haveSameIterations(ArrayRef<scf::ForOp> a,
                                  ArrayRef<scf::ForOp> b);
-  static bool mayTouch(ArrayRef<BufferUse> a, ArrayRef<BufferUse> b);
-  static bool isIterationLocal(ArrayRef<scf::ForOp> a,
-                               ArrayRef<BufferUse> usesA,
-                               ArrayRef<scf::ForOp> b,
-                               ArrayRef<BufferUse> usesB);
-  bool canMoveTo(scf::ForOp nest, ArrayRef<BufferUse> uses, Operation *place);
+  static bool mayTouch(ArrayRef<Access> a, ArrayRef<Access> b);
+  static bool isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
+                               ArrayRef<scf::ForOp> b, ArrayRef<Access> usesB);
+  bool canMoveTo(scf::ForOp nest, ArrayRef<Access> uses, Operation *place);
 };
 
 } // namespace
@@ -132,9 +102,9 @@ bool NestFuser::haveSameIterations(ArrayRef<scf::ForOp> a,
 }
 
 /// Whether one may write what the other uses.
-bool NestFuser::mayTouch(ArrayRef<BufferUse> a, ArrayRef<BufferUse> b) {
-  return llvm::any_of(a, [&](const BufferUse &x) {
-    return llvm::any_of(b, [&](const BufferUse &y) {
+bool NestFuser::mayTouch(ArrayRef<Access> a, ArrayRef<Access> b) {
+  return llvm::any_of(a, [&](const Access &x) {
+    return llvm::any_of(b, [&](const Access &y) {
       return x.root == y.root && (x.isWrite || y.isWrite);
     });
   });
@@ -142,16 +112,15 @@ bool NestFuser::mayTouch(ArrayRef<BufferUse> a, ArrayRef<BufferUse> b) {
 
 /// Whether an iteration of `b` uses of what `a` writes only what the same
 /// iteration of `a` wrote, and the like.
-bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a,
-                                 ArrayRef<BufferUse> usesA,
+bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
                                  ArrayRef<scf::ForOp> b,
-                                 ArrayRef<BufferUse> usesB) {
-  for (const BufferUse &x : usesA)
-    for (const BufferUse &y : usesB) {
+                                 ArrayRef<Access> usesB) {
+  for (const Access &x : usesA)
+    for (const Access &y : usesB) {
       if (x.root != y.root || (!x.isWrite && !y.isWrite))
         continue;
-      if (x.view != y.view || !x.isExact || !y.isExact ||
-          x.isVector != y.isVector || x.indices.size() != y.indices.size())
+      if (x.view != y.view || x.isVector != y.isVector ||
+          x.indices.size() != y.indices.size())
         return false;
       llvm::SmallBitVector loops(a.size());
       for (auto [i, j] : llvm::zip(x.indices, y.indices)) {
@@ -169,7 +138,7 @@ bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a,
 }
 
 /// Whether what stands between has nothing to do with the nest.
-bool NestFuser::canMoveTo(scf::ForOp nest, ArrayRef<BufferUse> uses,
+bool NestFuser::canMoveTo(scf::ForOp nest, ArrayRef<Access> uses,
                           Operation *place) {
   for (Operation *op = nest->getNextNode(); op != place;
        op = op->getNextNode()) {
@@ -200,8 +169,11 @@ void NestFuser::run(Block &block) {
       auto earlier = cast<scf::ForOp>(candidate);
       SmallVector<scf::ForOp> nest = collectNest(earlier),
                               into = collectNest(later);
+      // Most differ in that, which takes no walk to see.
+      if (!haveSameIterations(nest, into))
+        continue;
       auto uses = collectUses(earlier), usesOfLater = collectUses(later);
-      if (!uses || !usesOfLater || !haveSameIterations(nest, into) ||
+      if (!uses || !usesOfLater ||
           !isIterationLocal(nest, *uses, into, *usesOfLater) ||
           !canMoveTo(earlier, *uses, later))
         continue;

@@ -7,6 +7,9 @@
 
 #include "lowering/gpu/Kernels.h"
 
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
 using namespace mlir;
 using namespace mlir::attn;
 
@@ -22,4 +25,10 @@ FailureOr<DeviceCode> attn::compileKernels(ModuleOp module, DeviceKind device,
                                            StringRef chip) {
   return device == DeviceKind::Vulkan ? compileToSpirv(module)
                                       : compileToPtx(module, chip);
+}
+
+LogicalResult attn::expandDivisions(Operation *kernels) {
+  RewritePatternSet patterns(kernels->getContext());
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  return applyPatternsGreedily(kernels, std::move(patterns));
 }

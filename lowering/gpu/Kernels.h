@@ -27,6 +27,9 @@ std::optional<DeviceKind> parseDeviceKind(llvm::StringRef name);
 FailureOr<DeviceCode> compileKernels(ModuleOp module, DeviceKind device,
                                      llvm::StringRef chip);
 
+/// Writes divisions that round up or down as those that devices have.
+LogicalResult expandDivisions(Operation *kernels);
+
 /// Makes SPIR-V 1.3 of each `gpu.module` of `module`, whose lanes have been
 /// distributed. Fails after a diagnostic.
 FailureOr<DeviceCode> compileToSpirv(ModuleOp module);

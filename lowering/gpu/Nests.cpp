@@ -9,7 +9,6 @@
 
 #include "lowering/cpu/Passes.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -44,13 +43,4 @@ SmallVector<scf::ForOp> attn::collectNest(scf::ForOp outermost) {
       return nest;
     nest.push_back(inner);
   }
-}
-
-Value attn::findRoot(Value view) {
-  while (Operation *op = view.getDefiningOp()) {
-    if (!isa<memref::CastOp, memref::ReinterpretCastOp>(op))
-      break;
-    view = op->getOperand(0);
-  }
-  return view;
 }

@@ -21,9 +21,6 @@ bool hasParallel(Operation *op);
 /// known outside, and between them stands nothing that touches memory.
 SmallVector<scf::ForOp> collectNest(scf::ForOp outermost);
 
-/// The buffer that `view` is a view of.
-Value findRoot(Value view);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LOWERING_GPU_NESTS_H

@@ -115,7 +115,7 @@ private:
   Value group;                         ///< The number of the group of lanes.
   Value allGroups;                     ///< How many there are, for the kernel.
   Value hostGroups; ///< The same, for the host; made when first needed.
-  Value numWorkgroups, hostCount;
+  Value numWorkgroups;
   int64_t localBytes = 0;
 };
 
@@ -341,7 +341,7 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
         arith::SubIOp::create(host, loop.getUpperBound(), loop.getLowerBound());
     counts.push_back(arith::CeilDivUIOp::create(host, size, loop.getStep()));
   }
-  hostCount = constant(host, 1);
+  Value hostCount = constant(host, 1);
   for (Value count : counts)
     hostCount = arith::MulIOp::create(host, hostCount, count);
   Value perWorkgroup = constant(host, groups);
@@ -390,8 +390,8 @@ LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
   kernelOps.assign(ops.begin(), ops.end());
   host.setInsertionPointAfter(ops.back());
   begin();
-  hostCount = numWorkgroups = constant(host, 1);
-  captureValue(hostCount);
+  numWorkgroups = constant(host, 1);
+  captureValue(numWorkgroups);
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   for (Operation *op : ops) {
     for (Operation *user : op->getUsers())
@@ -410,7 +410,8 @@ LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
           captureValue(value);
     }
   }
-  beginIterations(mapping.lookup(hostCount));
+  // One group of lanes does it once.
+  beginIterations(mapping.lookup(numWorkgroups));
   for (Operation *op : ops)
     device.clone(*op, mapping);
   if (failed(finish()))

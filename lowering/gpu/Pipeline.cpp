@@ -19,10 +19,9 @@ using namespace mlir::attn;
 void attn::buildKernelsPipeline(OpPassManager &manager, DeviceKind device,
                                 const KernelOptions &options) {
   bool isVulkan = device == DeviceKind::Vulkan;
-  ScheduleKernelsOptions schedule;
-  schedule.instructionSet = "gpu";
-  schedule.file = options.scheduleFile;
-  manager.addPass(createScheduleKernels(schedule));
+  KernelOptions schedules = options;
+  schedules.instructionSet = "gpu";
+  addSchedules(manager, schedules);
   manager.addPass(createCSEPass());
   manager.addPass(createFuseNests());
   OutlineKernelsOptions outline;
@@ -30,19 +29,12 @@ void attn::buildKernelsPipeline(OpPassManager &manager, DeviceKind device,
   // other ones; 128 invocations are four warps.
   outline.groups = isVulkan ? 1 : 8;
   manager.addPass(createOutlineKernels(outline));
-  ExpandMathOptions math;
-  math.portable = options.numerics == Numerics::Portable;
-  manager.addPass(createExpandMath(math));
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  manager.addPass(createLoopInvariantCodeMotionPass());
+  addMath(manager, options.numerics);
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   DistributeLanesOptions lanes;
   lanes.exchange = isVulkan ? "memory" : "shuffle";
   kernels.addPass(createDistributeLanes(lanes));
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
-  kernels.addPass(createLoopInvariantCodeMotionPass());
+  addCleanup(kernels);
   manager.addPass(createPlanWorkspace());
   manager.addPass(createLaunchKernels());
 }

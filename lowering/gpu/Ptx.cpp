@@ -23,14 +23,12 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -109,9 +107,7 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
 /// toolkit's library of what remains of mathematics, which are instructions.
 static LogicalResult convert(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
-  RewritePatternSet expansions(context);
-  arith::populateCeilFloorDivExpandOpsPatterns(expansions);
-  if (failed(applyPatternsGreedily(module, std::move(expansions))))
+  if (failed(expandDivisions(module)))
     return failure();
   LowerToLLVMOptions options(context);
   options.useBarePtrCallConv = true;

@@ -21,7 +21,6 @@
 #include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
 #include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
@@ -30,7 +29,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/SPIRV/Serialization.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -247,9 +245,7 @@ static void simplifyCondition(scf::WhileOp loop) {
 
 static LogicalResult convert(gpu::GPUModuleOp module, unsigned numScalars) {
   MLIRContext *context = module.getContext();
-  RewritePatternSet expansions(context);
-  arith::populateCeilFloorDivExpandOpsPatterns(expansions);
-  if (failed(applyPatternsGreedily(module, std::move(expansions))))
+  if (failed(expandDivisions(module)))
     return failure();
   SmallVector<scf::WhileOp> searches;
   module.walk([&](scf::WhileOp loop) { searches.push_back(loop); });
