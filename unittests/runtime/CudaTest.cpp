@@ -82,15 +82,7 @@ protected:
 
   void SetUp() override {
     fake.reset();
-    fake.kernels["gather"] = {
-        3, 2, [](int64_t, void *const *buffers, const int32_t *scalars) {
-          auto *to = static_cast<int32_t *>(buffers[0]);
-          auto *from = static_cast<const int32_t *>(buffers[1]);
-          auto *parents = static_cast<const int32_t *>(buffers[2]);
-          for (int32_t row = 0; row < scalars[0]; ++row)
-            std::copy_n(from + parents[row] * scalars[1], scalars[1],
-                        to + row * scalars[1]);
-        }};
+    fake.kernels["gather"] = gatherKernel();
     fake.kernels["encode"] = {
         encodeBuffers, extentCount,
         [](int64_t, void *const *buffers, const int32_t *scalars) {

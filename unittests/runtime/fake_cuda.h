@@ -14,6 +14,7 @@
 #ifndef ATTN_UNITTESTS_RUNTIME_FAKE_CUDA_H
 #define ATTN_UNITTESTS_RUNTIME_FAKE_CUDA_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,6 +56,18 @@ struct FakeCuda {
 
   void reset();
 };
+
+/// The kernel that copies rows, see runtime/compiled_model.h.
+inline FakeCuda::Kernel gatherKernel() {
+  return {3, 2, [](int64_t, void *const *buffers, const int32_t *scalars) {
+            auto *to = static_cast<int32_t *>(buffers[0]);
+            auto *from = static_cast<const int32_t *>(buffers[1]);
+            auto *parents = static_cast<const int32_t *>(buffers[2]);
+            for (int32_t row = 0; row < scalars[0]; ++row)
+              std::copy_n(from + parents[row] * scalars[1], scalars[1],
+                          to + row * scalars[1]);
+          }};
+}
 
 /// The driver of this process.
 extern "C" FakeCuda *fakeCuda();

@@ -15,6 +15,7 @@
 using namespace attn;
 using test::FakeCuda;
 using test::fakeCuda;
+using test::gatherKernel;
 
 extern "C" {
 extern __attribute__((visibility("hidden")))
@@ -58,15 +59,6 @@ FakeCuda::Kernel kernelOf(const attn_program &program, size_t buffers) {
           }};
 }
 
-void gather(int64_t, void *const *buffers, const int32_t *scalars) {
-  auto *to = static_cast<int32_t *>(buffers[0]);
-  auto *from = static_cast<const int32_t *>(buffers[1]);
-  auto *parents = static_cast<const int32_t *>(buffers[2]);
-  for (int32_t row = 0; row < scalars[0]; ++row)
-    std::copy_n(from + parents[row] * scalars[1], scalars[1],
-                to + row * scalars[1]);
-}
-
 Library::Library() {
   std::string error;
   if (!parseDescription({model.description, model.description_size},
@@ -102,7 +94,7 @@ struct Report {
   Report() {
     auto &kernels = fakeCuda()->kernels;
     const Description &description = library.description;
-    kernels["gather"] = {3, 2, gather};
+    kernels["gather"] = gatherKernel();
     kernels["encode"] =
         kernelOf(attn_compiled_cpu.encode, description.encode.size());
     kernels["step"] = kernelOf(attn_compiled_cpu.step, description.step.size());
