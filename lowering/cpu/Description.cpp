@@ -12,6 +12,7 @@
 #include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -206,8 +207,8 @@ json::Object attn::describePrograms(ModuleOp module) {
       json::Object object;
       object["role"] = buffer.getAs<StringAttr>("role").getValue();
       object["index"] = buffer.getAs<IntegerAttr>("index").getInt();
-      Type type = buffer.getAs<TypeAttr>("type").getValue();
-      object["type"] = type.isF32() ? "f32" : type.isBF16() ? "bf16" : "i32";
+      object["type"] =
+          llvm::to_string(buffer.getAs<TypeAttr>("type").getValue());
       if (auto name = buffer.getAs<StringAttr>("name"))
         object["name"] = name.getValue();
       if (buffer.get("outputs"))

@@ -859,6 +859,15 @@ Buffer Emitter::getOrMaterialize(Value value) {
   return buffers[value] = buffer;
 }
 
+/// The numbers of a constant whose elements are not all the same; null for
+/// other operations.
+static DenseElementsAttr getTable(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  auto values =
+      constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  return values && !values.isSplat() ? values : nullptr;
+}
+
 Buffer Emitter::getOrCreateTable(DenseElementsAttr values) {
   auto module = function->getParentOfType<ModuleOp>();
   auto tensor = cast<RankedTensorType>(values.getType());
@@ -866,6 +875,14 @@ Buffer Emitter::getOrCreateTable(DenseElementsAttr values) {
   if (tensor.getElementType().isInteger(1))
     values = values.mapValues(builder.getI8Type(),
                               [](const APInt &value) { return value.zext(8); });
+  // Data of the module is the host's: on a device, tables stand beside what is
+  // made of parameters.
+  if (products.device && preparedValue) {
+    ModelOp model = *module.getOps<ModelOp>().begin();
+    OpBuilder modelBuilder = OpBuilder::atBlockBegin(&model.getBody().front());
+    return preparedValue(
+        arith::ConstantOp::create(modelBuilder, builder.getLoc(), values));
+  }
   auto type = MemRefType::get(
       tensor.getShape(),
       cast<RankedTensorType>(values.getType()).getElementType());
@@ -930,14 +947,11 @@ LogicalResult Emitter::emit(Operation *op) {
   if (op->getNumResults() == 1 && isPrepared(op->getResult(0)))
     return success();
   if (isLazy(op)) {
-    // A table of constants is data of the module.
-    if (auto constantOp = dyn_cast<arith::ConstantOp>(op))
-      if (auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
-          dense && !dense.isSplat()) {
-        buffers[constantOp.getResult()] = getOrCreateTable(dense);
-        return success();
-      }
     Value result = op->getResult(0);
+    if (DenseElementsAttr table = getTable(op)) {
+      buffers[result] = getOrCreateTable(table);
+      return success();
+    }
     if (needsBuffer(result)) {
       Buffer buffer = buffers.lookup(result);
       if (!buffer)
@@ -954,6 +968,8 @@ LogicalResult Emitter::emit(Operation *op) {
 LogicalResult Emitter::emitExpression(Value value, Buffer destination) {
   Operation *op = value.getDefiningOp();
   if (op && !buffers.contains(value)) {
+    if (DenseElementsAttr table = getTable(op))
+      buffers[value] = getOrCreateTable(table);
     for (Value operand : op->getOperands())
       if (failed(emitExpression(operand)))
         return failure();

@@ -116,7 +116,6 @@ private:
     return getValueOrCreateConstantIndexOp(b, b.getLoc(), number);
   }
   Value linearize(const Place &place, OperandRange indices);
-  Value lookUp(memref::GlobalOp table, Value index);
 
   gpu::GPUFuncOp kernel;
   bool throughMemory;
@@ -388,19 +387,6 @@ Value LaneDistributor::linearize(const Place &place, OperandRange indices) {
   return sum ? sum : constant(0);
 }
 
-/// Element number `index` of a table of constants, which is small.
-Value LaneDistributor::lookUp(memref::GlobalOp table, Value index) {
-  auto elements =
-      cast<DenseElementsAttr>(*table.getInitialValue()).getValues<TypedAttr>();
-  Value value = arith::ConstantOp::create(b, elements[0]);
-  for (size_t i = 1; i < elements.size(); ++i)
-    value = arith::SelectOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, constant(i)),
-        arith::ConstantOp::create(b, elements[i]), value);
-  return value;
-}
-
 /// Replaces views by what they are views of.
 void LaneDistributor::flatten() {
   SmallVector<Operation *> accesses;
@@ -420,7 +406,6 @@ void LaneDistributor::flatten() {
     locals[alloc.getResult()] = memref::AllocOp::create(
         b, MemRefType::get({size * numGroups}, element));
   });
-  auto tables = kernel->getParentOfType<gpu::GPUModuleOp>();
   for (Operation *op : accesses) {
     b.setInsertionPoint(op);
     b.setLoc(op->getLoc());
@@ -437,12 +422,6 @@ void LaneDistributor::flatten() {
     Value index =
         linearize(place, load ? load.getIndices() : store.getIndices());
     Value root = place.root;
-    if (auto global = root.getDefiningOp<memref::GetGlobalOp>()) {
-      load.replaceAllUsesWith(lookUp(
-          tables.lookupSymbol<memref::GlobalOp>(global.getName()), index));
-      load.erase();
-      continue;
-    }
     if (Value local = locals.lookup(root)) {
       int64_t size = cast<MemRefType>(root.getType()).getNumElements();
       if (numGroups > 1)
@@ -468,16 +447,12 @@ void LaneDistributor::flatten() {
   // Views are used by views only, by now.
   SmallVector<Operation *> views;
   kernel.walk([&](Operation *op) {
-    if (isa<memref::CastOp, memref::ReinterpretCastOp, memref::GetGlobalOp,
-            memref::AllocOp>(op))
+    if (isa<memref::CastOp, memref::ReinterpretCastOp, memref::AllocOp>(op))
       views.push_back(op);
   });
   for (Operation *view : llvm::reverse(views))
     if (view->use_empty())
       view->erase();
-  for (auto table :
-       llvm::make_early_inc_range(tables.getOps<memref::GlobalOp>()))
-    table.erase();
 }
 
 LogicalResult LaneDistributor::run() {

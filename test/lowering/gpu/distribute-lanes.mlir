@@ -204,27 +204,19 @@ gpu.module @anywhere {
 
 // -----
 
-// A table of constants becomes choices; a buffer of the group's own has one dimension, and
-// booleans in it are words.
-gpu.module @table {
-  memref.global "private" constant @numbers : memref<3xf32> = dense<[1.0, 2.0, 3.0]>
-  // CHECK-LABEL: gpu.module @table
-  // CHECK-NOT: memref.global
-  // CHECK-LABEL: gpu.func @table
-  // CHECK-DAG: memref.alloc() : memref<32xi32>
-  // CHECK-DAG: %[[I:.*]] = gpu.block_id x
-  // CHECK-NOT: memref.get_global
-  // CHECK: arith.cmpi eq, %[[I]], %c1
-  // CHECK-NEXT: arith.select
-  // CHECK: arith.cmpi eq, %[[I]], %c2
-  // CHECK-NEXT: arith.select
-  gpu.func @table(%x: memref<?xf32>) kernel attributes {attn.groups = 1 : i64} {
+// A buffer of the group's own has one dimension, and booleans in it are words.
+gpu.module @own {
+  // CHECK-LABEL: gpu.func @own
+  // CHECK: memref.alloc() : memref<32xi32>
+  // CHECK: arith.extui {{.*}} to i32
+  // CHECK: memref.store
+  // CHECK: arith.trunci {{.*}} : i32 to i8
+  gpu.func @own(%x: memref<?xf32>) kernel attributes {attn.groups = 1 : i64} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %i = gpu.block_id x
-    %numbers = memref.get_global @numbers : memref<3xf32>
     %own = memref.alloc() : memref<2x16xi8>
-    %n = memref.load %numbers[%i] : memref<3xf32>
+    %n = memref.load %x[%i] : memref<?xf32>
     %zero = arith.constant 0.0 : f32
     %is = arith.cmpf ogt, %n, %zero : f32
     %byte = arith.extui %is : i1 to i8
