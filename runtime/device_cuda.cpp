@@ -11,8 +11,10 @@
 // run.
 //
 // Decoding on a device is bound by launches. So launches are collected until
-// something else is asked for, and where the same ones come again they are
-// captured in a graph, which is one launch.
+// something else is asked for, and where the same kernels come again they
+// become a graph, which is one launch. Where their numbers are other ones, such
+// as that of the positions that a decoder has behind it, the graph is told what
+// has changed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -36,6 +39,7 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUgraph = struct CUgraph_st *;
+using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
 
 enum : CUresult {
@@ -53,8 +57,18 @@ enum : CUresult {
   CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
   CUDA_ERROR_LAUNCH_FAILED = 719
 };
-enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+enum { CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+
+/// Of the first version, without a suffix.
+struct CUDA_KERNEL_NODE_PARAMS {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void **kernelParams;
+  void **extra;
+};
 
 /// The name of a member, the symbol and the parameters. Symbols have a suffix
 /// where the interface was changed.
@@ -92,10 +106,14 @@ enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
   F(LaunchKernel, "cuLaunchKernel",                                            \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
      unsigned, CUstream, void **, void **))                                    \
-  F(StreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, int))            \
-  F(StreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *))             \
+  F(GraphCreate, "cuGraphCreate", (CUgraph *, unsigned))                       \
+  F(GraphAddKernelNode, "cuGraphAddKernelNode",                                \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,                      \
+     const CUDA_KERNEL_NODE_PARAMS *))                                         \
   F(GraphInstantiate, "cuGraphInstantiateWithFlags",                           \
     (CUgraphExec *, CUgraph, unsigned long long))                              \
+  F(GraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams",            \
+    (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *))               \
   F(GraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                     \
   F(GraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                     \
   F(GraphDestroy, "cuGraphDestroy", (CUgraph))
@@ -296,15 +314,20 @@ private:
   /// Launches that followed each other, as words: of each the kernel, the
   /// groups, the buffers and the scalars.
   using Launches = std::vector<uint64_t>;
-  /// Launches that were seen, and their graph if they were seen again.
+  /// Launches that were seen, and their graph if they were seen again: a chain
+  /// of a node for each.
   struct Seen {
     Launches launches;
-    CUgraphExec graph = nullptr;
+    CUgraph graph = nullptr;
+    std::vector<CUgraphNode> nodes;
+    CUgraphExec ready = nullptr; ///< What can be launched.
     uint64_t lastUse = 0;
   };
-  /// So many are remembered. A beam has some forms of steps, with one, two and
-  /// more hypotheses, states in one place or the other.
-  static constexpr size_t mostSeen = 64;
+  /// So many are remembered, and so many of the same kernels. A beam has some
+  /// forms of steps, with one, two and more hypotheses, states in one place or
+  /// the other; what has more, such as a past that grows, changes the graph
+  /// that is nearest.
+  static constexpr size_t mostSeen = 64, mostAlike = 8;
 
   void *makeBlock(size_t bytes) override;
   void freeBlock(void *block) noexcept override;
@@ -319,8 +342,16 @@ private:
   void wait() override;
 
   void launchPending();
+  void forEachLaunch(
+      const Launches &launches,
+      const std::function<void(const CUDA_KERNEL_NODE_PARAMS &launch,
+                               const uint64_t *begin, const uint64_t *end)>
+          &body) const;
+  size_t countChanges(const Launches &from, const Launches &to) const;
   void launchAll(const Launches &launches);
-  CUgraphExec capture(const Launches &launches);
+  void makeGraph(Seen &one);
+  void changeGraph(Seen &one, Launches launches);
+  void dropGraph(Seen &one) noexcept;
   static CUdeviceptr pointer(const void *address) {
     return reinterpret_cast<uintptr_t>(address);
   }
@@ -344,9 +375,8 @@ CudaQueue::CudaQueue(CudaDevice &device)
 CudaQueue::~CudaQueue() {
   freeAll();
   Current current(device);
-  for (const Seen &one : seen)
-    if (one.graph)
-      cuda.GraphExecDestroy(one.graph);
+  for (Seen &one : seen)
+    dropGraph(one);
   cuda.StreamDestroy(stream);
 }
 
@@ -420,42 +450,92 @@ void CudaQueue::launchKernel(int64_t number, int64_t groups,
     pending.push_back(static_cast<uint32_t>(scalars[i]));
 }
 
-void CudaQueue::launchAll(const Launches &launches) {
+/// Gives each of the launches as the driver takes it, and where its words are.
+void CudaQueue::forEachLaunch(
+    const Launches &launches,
+    const std::function<void(const CUDA_KERNEL_NODE_PARAMS &, const uint64_t *,
+                             const uint64_t *)> &body) const {
   std::vector<void *> parameters;
   for (const uint64_t *at = launches.data(), *end = at + launches.size();
        at != end;) {
+    const uint64_t *begin = at;
     const CudaDevice::Kernel &kernel = device.kernels[*at++];
     unsigned groups = static_cast<unsigned>(*at++);
     // The lower half of a word comes first.
     parameters.clear();
     for (uint32_t i = 0; i < kernel.bufferCount + kernel.scalarCount; ++i)
       parameters.push_back(const_cast<uint64_t *>(at++));
-    device.check(cuda.LaunchKernel(kernel.function, groups, 1, 1,
-                                   kernel.groupSize, 1, 1, 0, stream,
-                                   parameters.data(), nullptr),
-                 "a kernel that can be launched");
+    body({kernel.function, groups, 1, 1, kernel.groupSize, 1, 1, 0,
+          parameters.data(), nullptr},
+         begin, at);
   }
 }
 
-/// The graph of launches. Nothing is launched.
-CUgraphExec CudaQueue::capture(const Launches &launches) {
-  device.check(
-      cuda.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-      "a stream to capture");
-  CUgraph graph = nullptr;
-  try {
-    launchAll(launches);
-  } catch (...) {
-    if (cuda.StreamEndCapture(stream, &graph) == CUDA_SUCCESS && graph)
-      cuda.GraphDestroy(graph);
-    throw;
+/// How many launches have other numbers; SIZE_MAX where they are of other
+/// kernels.
+size_t CudaQueue::countChanges(const Launches &from, const Launches &to) const {
+  if (from.size() != to.size())
+    return SIZE_MAX;
+  size_t changes = 0;
+  for (size_t at = 0; at < from.size();) {
+    if (from[at] != to[at])
+      return SIZE_MAX;
+    const CudaDevice::Kernel &kernel = device.kernels[from[at]];
+    size_t size = 2 + kernel.bufferCount + kernel.scalarCount;
+    changes += !std::equal(&from[at], &from[at] + size, &to[at]);
+    at += size;
   }
-  device.check(cuda.StreamEndCapture(stream, &graph), "a captured stream");
-  CUgraphExec made = nullptr;
-  CUresult result = cuda.GraphInstantiate(&made, graph, 0);
-  cuda.GraphDestroy(graph);
-  device.check(result, "a graph of launches");
-  return made;
+  return changes;
+}
+
+void CudaQueue::launchAll(const Launches &launches) {
+  forEachLaunch(launches, [&](const CUDA_KERNEL_NODE_PARAMS &launch,
+                              const uint64_t *, const uint64_t *) {
+    device.check(cuda.LaunchKernel(launch.func, launch.gridDimX, 1, 1,
+                                   launch.blockDimX, 1, 1, 0, stream,
+                                   launch.kernelParams, nullptr),
+                 "a kernel that can be launched");
+  });
+}
+
+void CudaQueue::makeGraph(Seen &one) {
+  device.check(cuda.GraphCreate(&one.graph, 0), "a graph");
+  forEachLaunch(one.launches, [&](const CUDA_KERNEL_NODE_PARAMS &launch,
+                                  const uint64_t *, const uint64_t *) {
+    CUgraphNode node = nullptr, *before = nullptr;
+    if (!one.nodes.empty())
+      before = &one.nodes.back();
+    device.check(cuda.GraphAddKernelNode(&node, one.graph, before,
+                                         before ? 1 : 0, &launch),
+                 "a launch in a graph");
+    one.nodes.push_back(node);
+  });
+  device.check(cuda.GraphInstantiate(&one.ready, one.graph, 0),
+               "a graph of launches");
+}
+
+/// What the graph was launched for before has the old numbers, even if it has
+/// not run yet.
+void CudaQueue::changeGraph(Seen &one, Launches launches) {
+  // Unknown for as long as some are old.
+  Launches before = std::exchange(one.launches, {});
+  size_t number = 0;
+  forEachLaunch(launches, [&](const CUDA_KERNEL_NODE_PARAMS &launch,
+                              const uint64_t *begin, const uint64_t *end) {
+    CUgraphNode node = one.nodes[number++];
+    if (!std::equal(begin, end, &before[begin - launches.data()]))
+      device.check(cuda.GraphExecKernelNodeSetParams(one.ready, node, &launch),
+                   "a graph that can be changed");
+  });
+  one.launches = std::move(launches);
+}
+
+void CudaQueue::dropGraph(Seen &one) noexcept {
+  if (one.ready)
+    cuda.GraphExecDestroy(one.ready);
+  if (one.graph)
+    cuda.GraphDestroy(one.graph);
+  one = Seen();
 }
 
 void CudaQueue::launchPending() {
@@ -466,27 +546,37 @@ void CudaQueue::launchPending() {
   pending.clear();
   if (count < 2)
     return launchAll(launches);
-  auto known = std::find_if(seen.begin(), seen.end(), [&](const Seen &one) {
-    return one.launches == launches;
-  });
-  if (known == seen.end()) {
+  Seen *known = nullptr;
+  size_t fewest = SIZE_MAX, alike = 0;
+  for (Seen &one : seen) {
+    size_t changes = countChanges(one.launches, launches);
+    alike += changes != SIZE_MAX;
+    if (changes < fewest) {
+      known = &one;
+      fewest = changes;
+    }
+  }
+  if (known && (fewest == 0 || alike >= mostAlike)) {
+    if (known->ready) {
+      if (fewest > 0)
+        changeGraph(*known, std::move(launches));
+    } else {
+      known->launches = std::move(launches);
+      makeGraph(*known);
+    }
+    device.check(cuda.GraphLaunch(known->ready, stream),
+                 "a graph that can be launched");
+  } else {
     launchAll(launches);
     if (seen.size() < mostSeen) {
-      known = seen.emplace(seen.end());
+      known = &seen.emplace_back();
     } else {
-      known = std::min_element(
+      known = &*std::min_element(
           seen.begin(), seen.end(),
           [](const Seen &a, const Seen &b) { return a.lastUse < b.lastUse; });
-      if (known->graph)
-        cuda.GraphExecDestroy(known->graph);
-      known->graph = nullptr;
+      dropGraph(*known);
     }
     known->launches = std::move(launches);
-  } else {
-    if (!known->graph)
-      known->graph = capture(launches);
-    device.check(cuda.GraphLaunch(known->graph, stream),
-                 "a graph that can be launched");
   }
   known->lastUse = ++uses;
 }

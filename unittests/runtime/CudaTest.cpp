@@ -238,6 +238,45 @@ TEST_F(Cuda, LaunchesGraphsWhereShapesRepeat) {
   EXPECT_GT(fake.graphLaunches - graphs, graphs);
 }
 
+TEST_F(Cuda, ChangesGraphsWhereNumbersDo) {
+  // One launch of three is another one in every step, as where a past grows.
+  // The last one of each step must see what all have seen so far.
+  fake.kernels["gather"] = {
+      3, 2, [](int64_t groups, void *const *buffers, const int32_t *scalars) {
+        auto *number = static_cast<uint32_t *>(buffers[0]);
+        *number = *number * 3 + static_cast<uint32_t>(scalars[0] + groups);
+      }};
+  std::unique_ptr<Device> opened =
+      attn_cuda_driver.open("cuda:0", attn_compiled);
+  DeviceQueuePtr queue = opened->makeQueue();
+  void *number = queue->allocate(sizeof(uint32_t));
+  queue->clear(number, sizeof(uint32_t));
+  void *buffers[] = {number, number, number};
+  constexpr int32_t steps = 40;
+  std::vector<uint32_t> expected, found(steps);
+  uint32_t last = 0;
+  for (int32_t step = 0; step < steps; ++step) {
+    for (int32_t place = 0; place < 3; ++place) {
+      int32_t scalars[] = {place == 1 ? step : place, 0};
+      int64_t groups = place == 1 ? 1 + step / 2 : 5;
+      queue->launch(queue.get(), Gather, groups, buffers, scalars);
+      last = last * 3 + static_cast<uint32_t>(scalars[0] + groups);
+    }
+    expected.push_back(last);
+    queue->read(&found[static_cast<size_t>(step)], number, sizeof(uint32_t));
+    // A graph may be changed before it has run.
+    if (step % 3 == 0)
+      queue->finish();
+  }
+  queue->finish();
+  EXPECT_EQ(found, expected);
+  // The first ones may be forms that come again.
+  EXPECT_EQ(fake.graphLaunches, steps - 8);
+  EXPECT_EQ(fake.launches, 3 * steps);
+  // Of a graph that is made for a step, nothing has to be changed.
+  EXPECT_EQ(fake.graphChanges, steps - 9);
+}
+
 TEST_F(Cuda, NamesDevices) {
   fake.devices = 2;
   std::string shown;

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 using namespace attn::test;
@@ -27,18 +28,32 @@ enum {
   NotFound = 500
 };
 
-struct Stream;
 using Work = std::function<void()>;
 struct Stream {
   std::vector<Work> pending;
-  std::vector<Work> *captured = nullptr;
 };
-using Graph = std::vector<Work>;
+/// As the interface has them, in its first version.
+struct KernelNodeParams {
+  FakeCuda::Kernel *kernel;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra;
+};
+/// Launches after each other. What can be launched is a copy, with the graph
+/// that it is of.
+struct Graph {
+  std::vector<Work> launches;
+  const Graph *original = nullptr;
+};
+struct Node {
+  const Graph *graph;
+  size_t place;
+};
 
 std::recursive_mutex mutex;
 FakeCuda cuda;
 std::map<uint64_t, size_t> blocks;
 std::map<void *, size_t> hostBlocks;
+std::map<const Graph *, std::vector<std::unique_ptr<Node>>> nodes;
 thread_local int depth = 0;
 
 void mistake(const std::string &what) { cuda.mistakes.push_back(what); }
@@ -70,10 +85,26 @@ int call(const char *name, bool needsContext = true) {
 }
 
 void enqueue(Stream *stream, Work work) {
-  if (stream->captured)
-    stream->captured->push_back(std::move(work));
-  else
-    stream->pending.push_back(std::move(work));
+  stream->pending.push_back(std::move(work));
+}
+
+/// A launch, whose parameters are read now.
+Work makeLaunch(const FakeCuda::Kernel *kernel, unsigned groups,
+                void **parameters) {
+  std::vector<uint64_t> buffers;
+  std::vector<int32_t> scalars;
+  for (size_t i = 0; i < kernel->buffers; ++i)
+    memcpy(&buffers.emplace_back(), parameters[i], sizeof(uint64_t));
+  for (size_t i = 0; i < kernel->scalars; ++i)
+    memcpy(&scalars.emplace_back(), parameters[kernel->buffers + i],
+           sizeof(int32_t));
+  return [=] {
+    ++cuda.launches;
+    std::vector<void *> here;
+    for (uint64_t buffer : buffers)
+      here.push_back(host(buffer, 1));
+    kernel->run(groups, here.data(), scalars.data());
+  };
 }
 
 } // namespace
@@ -266,8 +297,6 @@ EXPORT int cuStreamSynchronize(Stream *stream) {
 }
 EXPORT int cuStreamDestroy_v2(Stream *stream) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (stream->captured)
-    mistake("stream destroyed while it is captured");
   delete stream;
   --cuda.alive;
   return Success;
@@ -276,51 +305,52 @@ EXPORT int cuLaunchKernel(FakeCuda::Kernel *kernel, unsigned groups, unsigned,
                           unsigned, unsigned, unsigned, unsigned, unsigned,
                           Stream *stream, void **parameters, void **) {
   BEGIN()
-  std::vector<uint64_t> buffers;
-  std::vector<int32_t> scalars;
-  for (size_t i = 0; i < kernel->buffers; ++i)
-    memcpy(&buffers.emplace_back(), parameters[i], sizeof(uint64_t));
-  for (size_t i = 0; i < kernel->scalars; ++i)
-    memcpy(&scalars.emplace_back(), parameters[kernel->buffers + i],
-           sizeof(int32_t));
-  enqueue(stream, [=] {
-    ++cuda.launches;
-    std::vector<void *> here;
-    for (uint64_t buffer : buffers)
-      here.push_back(host(buffer, 1));
-    kernel->run(groups, here.data(), scalars.data());
-  });
+  enqueue(stream, makeLaunch(kernel, groups, parameters));
   return Success;
 }
-EXPORT int cuStreamBeginCapture_v2(Stream *stream, int) {
+EXPORT int cuGraphCreate(Graph **graph, unsigned) {
   BEGIN()
-  stream->captured = new Graph;
+  *graph = new Graph;
+  ++cuda.alive;
   return Success;
 }
-EXPORT int cuStreamEndCapture(Stream *stream, Graph **graph) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  Graph *captured = stream->captured;
-  stream->captured = nullptr;
-  *graph = nullptr;
-  if (int result = call(__func__)) {
-    delete captured;
-    return result;
-  }
-  *graph = captured;
-  ++cuda.alive;
+EXPORT int cuGraphAddKernelNode(Node **node, Graph *graph, Node *const *before,
+                                size_t count, const KernelNodeParams *launch) {
+  BEGIN()
+  std::vector<std::unique_ptr<Node>> &known = nodes[graph];
+  // One after the other.
+  if (count != std::min<size_t>(known.size(), 1) ||
+      (count && before[0] != known.back().get()))
+    mistake("launches of a graph in no order");
+  known.push_back(std::make_unique<Node>(Node{graph, known.size()}));
+  graph->launches.push_back(
+      makeLaunch(launch->kernel, launch->grid[0], launch->parameters));
+  *node = known.back().get();
   return Success;
 }
 EXPORT int cuGraphInstantiateWithFlags(Graph **made, Graph *graph,
                                        unsigned long long) {
   BEGIN()
-  *made = new Graph(*graph);
+  *made = new Graph{graph->launches, graph};
   ++cuda.alive;
+  return Success;
+}
+EXPORT int cuGraphExecKernelNodeSetParams(Graph *made, const Node *node,
+                                          const KernelNodeParams *launch) {
+  BEGIN()
+  ++cuda.graphChanges;
+  if (!nodes.count(made->original) || node->graph != made->original) {
+    mistake("a node of another graph");
+    return InvalidValue;
+  }
+  made->launches[node->place] =
+      makeLaunch(launch->kernel, launch->grid[0], launch->parameters);
   return Success;
 }
 EXPORT int cuGraphLaunch(Graph *graph, Stream *stream) {
   BEGIN()
   ++cuda.graphLaunches;
-  for (const Work &work : *graph)
+  for (const Work &work : graph->launches)
     enqueue(stream, work);
   return Success;
 }
@@ -332,6 +362,7 @@ EXPORT int cuGraphExecDestroy(Graph *graph) {
 }
 EXPORT int cuGraphDestroy(Graph *graph) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
+  nodes.erase(graph);
   delete graph;
   --cuda.alive;
   return Success;

@@ -46,6 +46,7 @@ struct FakeCuda {
 
   // What it counts.
   int64_t calls = 0, launches = 0, graphLaunches = 0;
+  int64_t graphChanges = 0; ///< Launches of graphs that got other numbers.
   size_t toDevice = 0, toHost = 0; ///< Bytes copied.
   int64_t copies = 0;              ///< To or from the host.
   /// Contexts, modules, streams, memory, graphs that were not given back.
