@@ -75,7 +75,8 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
              clEnumValN(::mlir::attn::ByteDot::Avx2, "avx2", "vpmaddwd"),
              clEnumValN(::mlir::attn::ByteDot::Avx512, "avx512", "vpmaddwd of 512 bits"),
              clEnumValN(::mlir::attn::ByteDot::AvxVnni, "avx-vnni", "vpdpbusd"),
-             clEnumValN(::mlir::attn::ByteDot::Avx512Vnni, "avx512-vnni", "vpdpbusd of 512 bits"))}]>,
+             clEnumValN(::mlir::attn::ByteDot::Avx512Vnni, "avx512-vnni", "vpdpbusd of 512 bits"),
+             clEnumValN(::mlir::attn::ByteDot::Dp4a, "dp4a", "dp4a of CUDA's devices"))}]>,
     Option<"device", "device", "bool", "false",
            "write loops of which a device runs all iterations side by side">
   ];

@@ -28,12 +28,13 @@ enum class Precision {
 
 /// The instructions that sum products of bytes. All give the same sums.
 enum class ByteDot {
-  Generic,   ///< Integer arithmetic that every processor has.
-  Sse2,      ///< pmaddwd, 128 bits.
-  Avx2,      ///< vpmaddwd, 256 bits.
-  Avx512,    ///< vpmaddwd, 512 bits.
-  AvxVnni,   ///< vpdpbusd, 256 bits.
-  Avx512Vnni ///< vpdpbusd, 512 bits.
+  Generic,    ///< Integer arithmetic that every processor has.
+  Sse2,       ///< pmaddwd, 128 bits.
+  Avx2,       ///< vpmaddwd, 256 bits.
+  Avx512,     ///< vpmaddwd, 512 bits.
+  AvxVnni,    ///< vpdpbusd, 256 bits.
+  Avx512Vnni, ///< vpdpbusd, 512 bits.
+  Dp4a        ///< dp4a, 32 bits of each lane of a device.
 };
 
 /// How products are computed.

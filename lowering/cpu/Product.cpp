@@ -223,8 +223,9 @@ func::FuncOp attn::getOrCreateProduct(ModuleOp module, LinearOp linear,
   // A device passes some rows of matrices.
   auto matrix = options.device ? columns : MemRefType::get({any, any}, f32);
   SmallVector<Type> types = {
-      quantized ? MemRefType::get({any, any}, i32) : matrix, packed,
-      MemRefType::get({any}, f32), columns, builder.getIndexType()};
+      quantized ? MemRefType(MemRefType::Builder(matrix).setElementType(i32))
+                : matrix,
+      packed, MemRefType::get({any}, f32), columns, builder.getIndexType()};
   for (Type type : getEpilogueOperandTypes(linear))
     types.push_back(cast<MemRefType>(type).getRank() == 2 ? matrix : type);
   return getOrCreateFunction(module, name, types, [&](func::FuncOp function) {
@@ -266,7 +267,7 @@ Value Emitter::viewResults(Buffer destination, Value numRows, Value first,
   return memref::ReinterpretCastOp::create(
       builder,
       MemRefType::get(
-          {any, any}, builder.getF32Type(),
+          {any, any}, getElementTypeOrSelf(destination),
           StridedLayoutAttr::get(builder.getContext(), any, {any, 1})),
       destination, OpFoldResult(first),
       ArrayRef<OpFoldResult>{numRows, numColumns},
@@ -284,8 +285,7 @@ Buffer Emitter::quantizeRows(Buffer matrix, ArrayRef<Value> axes,
                memref::DimOp::create(builder, matrix, 0), size);
   func::CallOp::create(
       builder,
-      getOrCreateRowQuantizer(function->getParentOfType<ModuleOp>(),
-                              products.byteDot),
+      getOrCreateRowQuantizer(function->getParentOfType<ModuleOp>(), products),
       ValueRange{matrix, quantized});
   return quantized;
 }

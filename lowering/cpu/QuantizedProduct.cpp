@@ -52,7 +52,7 @@ struct DotForm {
   bool pairs;
   /// Activations are bytes without a sign: 128 more than the number.
   bool isUnsigned;
-  /// Of an instruction.
+  /// Of an instruction. One of 32 bits is what each lane runs.
   int64_t numBits;
   /// Empty: generic.
   StringRef intrinsic;
@@ -81,6 +81,8 @@ static DotForm getForm(ByteDot dot) {
     return {false, true, 256, "llvm.x86.avx512.vpdpbusd.256"};
   case ByteDot::Avx512Vnni:
     return {false, true, 512, "llvm.x86.avx512.vpdpbusd.512"};
+  case ByteDot::Dp4a:
+    return {false, true, 32, "llvm.nvvm.idp4a.u.s"};
   }
   llvm_unreachable("all forms are covered");
 }
@@ -284,13 +286,14 @@ public:
   using QuantizedWriter::QuantizedWriter;
 
   void run(func::FuncOp function, const DotForm &form) {
-    Value rows = function.getArgument(0), quantized = function.getArgument(1);
-    Value numInputs = dim(rows, 1);
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
+    rows = function.getArgument(0);
+    quantized = function.getArgument(1);
+    none = arith::ConstantOp::create(b, b.getZeroAttr(lanes));
     int64_t numWords = numLanes / inputsPerWord * form.getWordsPerGroup();
-    Value numChunks =
-        arith::CeilDivUIOp::create(b, numInputs, emitter.constant(numLanes));
-    emitter.forEach(dim(rows, 0), [&](Value row) {
+    emitter.forEachParallel(dim(rows, 0), [&](ArrayRef<Value> place) {
+      Value row = place[0], numInputs = dim(rows, 1);
+      Value numChunks =
+          arith::CeilDivUIOp::create(b, numInputs, emitter.constant(numLanes));
       // The end of a row is loaded under a mask, and zeros stand beyond it.
       auto load = [&](Value first) -> Value {
         Value left = arith::SubIOp::create(b, numInputs, first);
@@ -312,6 +315,8 @@ public:
       memref::StoreOp::create(b, bitcast(b.getI32Type(), scale), quantized,
                               ValueRange{row, zero});
       Value factor = emitter.splat(inverse);
+      if (emitter.products.device)
+        return writeWords(row, numInputs, factor, form.getFirstWord());
       emitter.forEach(numChunks, [&](Value chunk) {
         Value numbers = quantize(load(mul(chunk, numLanes)), factor);
         if (form.isUnsigned)
@@ -328,19 +333,64 @@ public:
     });
     func::ReturnOp::create(b);
   }
+
+private:
+  /// Where each lane has a number: it makes a word of four of them, since
+  /// lanes cannot put theirs together.
+  void writeWords(Value row, Value numInputs, Value factor, int64_t firstWord) {
+    int64_t perVector = numLanes * inputsPerWord;
+    Value numVectors =
+        arith::CeilDivUIOp::create(b, numInputs, emitter.constant(perVector));
+    auto flags = VectorType::get({numLanes}, b.getI1Type());
+    emitter.forEach(numVectors, [&](Value vector) {
+      Value first = mul(vector, perVector);
+      Value left = arith::SubIOp::create(b, numInputs, first);
+      Value lane = vector::StepOp::create(
+          b, VectorType::get({numLanes}, b.getIndexType()));
+      Value word = arith::ConstantOp::create(b, b.getZeroAttr(words));
+      for (int64_t i = 0; i < inputsPerWord; ++i) {
+        Value place = arith::MulIOp::create(
+            b, lane, emitter.splat(emitter.constant(inputsPerWord)));
+        place =
+            arith::AddIOp::create(b, place, emitter.splat(emitter.constant(i)));
+        Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                             place, emitter.splat(left));
+        Value number = quantize(vector::GatherOp::create(b, lanes, rows,
+                                                         ValueRange{row, first},
+                                                         place, exists, none),
+                                factor);
+        number =
+            arith::AddIOp::create(b, number, emitter.splat(constantI32(128)));
+        Value byte =
+            arith::AndIOp::create(b, number, emitter.splat(constantI32(255)));
+        word = arith::OrIOp::create(
+            b, word,
+            arith::ShLIOp::create(b, byte, emitter.splat(constantI32(8 * i))));
+      }
+      Value wordsLeft =
+          arith::CeilDivUIOp::create(b, left, emitter.constant(inputsPerWord));
+      vector::MaskedStoreOp::create(
+          b, quantized, ValueRange{row, add(mul(vector, numLanes), firstWord)},
+          vector::CreateMaskOp::create(b, flags, wordsLeft), word);
+    });
+  }
+
+  Value rows, quantized, none;
 };
 
 } // namespace
 
-func::FuncOp attn::getOrCreateRowQuantizer(ModuleOp module, ByteDot dot) {
+func::FuncOp attn::getOrCreateRowQuantizer(ModuleOp module,
+                                           const ProductOptions &options) {
   MLIRContext *context = module.getContext();
   return getOrCreateFunction(module, "quantize_rows",
                              {getBufferType(Float32Type::get(context), 2),
                               getBufferType(IntegerType::get(context, 32), 2)},
                              [&](func::FuncOp function) {
                                Emitter emitter(function);
-                               RowQuantizer(emitter).run(function,
-                                                         getForm(dot));
+                               emitter.products = options;
+                               RowQuantizer(emitter).run(
+                                   function, getForm(options.byteDot));
                              });
 }
 
@@ -446,6 +496,11 @@ Value DotEmitter::dot(Value sums, Value inputs, Value weights) {
   if (form.pairs)
     return arith::AddIOp::create(b, sums,
                                  callInParts(Value(), weights, inputs));
+  if (form.numBits == 32)
+    return LLVM::CallIntrinsicOp::create(b, words,
+                                         b.getStringAttr(form.intrinsic),
+                                         ValueRange{inputs, weights, sums})
+        .getResult(0);
   if (!form.intrinsic.empty()) {
     auto bytes = VectorType::get({numLanes * inputsPerWord}, b.getI8Type());
     return callInParts(sums, bitcast(bytes, inputs), bitcast(bytes, weights));

@@ -40,7 +40,8 @@ int64_t getQuantizedRowSize(int64_t numInputs, ByteDot dot);
 /// Quantises packed weights: (packed [N / 16, K, 16], weights).
 func::FuncOp getOrCreateWeightQuantizer(ModuleOp module);
 /// Quantises rows: (M x K, rows).
-func::FuncOp getOrCreateRowQuantizer(ModuleOp module, ByteDot dot);
+func::FuncOp getOrCreateRowQuantizer(ModuleOp module,
+                                     const ProductOptions &options);
 /// The sums of 16 outputs of a row, a block of weights, each times its scales
 /// and added to `start`. Loops over the inputs have the name `inputs`; `end` is
 /// their bound, the second size of `weights`, which all of them share.

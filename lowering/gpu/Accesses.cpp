@@ -38,6 +38,10 @@ std::optional<Access> attn::describeAccess(Operation *op) {
       .Case<vector::LoadOp, vector::MaskedLoadOp>([&](auto load) {
         return access(load.getBase(), load.getIndices(), false, true);
       })
+      .Case([&](vector::GatherOp gather) {
+        // Elements of any place.
+        return access(gather.getBase(), {}, false, false);
+      })
       .Case<vector::StoreOp, vector::MaskedStoreOp>([&](auto store) {
         return access(store.getBase(), store.getIndices(), true, true);
       })

@@ -286,6 +286,18 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
         op->erase();
         return success();
       })
+      .Case([&](vector::GatherOp gather) {
+        return replace(when(
+            gather.getMask(), gather.getResult().getType(),
+            [&]() -> Value {
+              SmallVector<Value> place(gather.getOffsets());
+              place.back() =
+                  arith::AddIOp::create(b, place.back(), gather.getIndices());
+              return memref::LoadOp::create(b, gather.getBase(), place);
+            },
+            gather.getPassThru()));
+      })
+      .Case([&](vector::StepOp) { return replace(lane); })
       .Case([&](vector::CreateMaskOp mask) {
         return replace(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane,
                                              mask.getOperands()[0]));
@@ -300,12 +312,17 @@ LogicalResult LaneDistributor::rewrite(Operation *op) {
             arith::BitcastOp::create(b, cast.getType(), cast.getSource()));
       })
       .Case([&](vector::ReductionOp reduction) -> LogicalResult {
-        if (reduction.getKind() != vector::CombiningKind::OR)
+        // Those that are the same in any order.
+        vector::CombiningKind kind = reduction.getKind();
+        if (kind != vector::CombiningKind::OR &&
+            kind != vector::CombiningKind::MAXIMUMF)
           return op->emitError("expected a reduction whose order is known");
         return replace(exchange(
             reduction.getVector(),
             [&](Value x, Value y) -> Value {
-              return arith::OrIOp::create(b, x, y);
+              if (kind == vector::CombiningKind::OR)
+                return arith::OrIOp::create(b, x, y);
+              return arith::MaximumFOp::create(b, x, y);
             },
             /*isCommutative=*/true));
       })
@@ -486,7 +503,7 @@ LogicalResult LaneDistributor::run() {
         !isa<vector::BroadcastOp, vector::LoadOp, vector::StoreOp,
              vector::MaskedLoadOp, vector::MaskedStoreOp, vector::CreateMaskOp,
              vector::ConstantMaskOp, vector::BitCastOp, vector::ReductionOp,
-             vector::ExtractOp>(op)) {
+             vector::GatherOp, vector::StepOp, vector::ExtractOp>(op)) {
       op->emitError("expected vectors as kernels of a device have them, but "
                     "got '")
           << op->getName() << "'";

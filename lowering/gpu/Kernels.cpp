@@ -21,6 +21,11 @@ std::optional<DeviceKind> attn::parseDeviceKind(StringRef name) {
   return std::nullopt;
 }
 
+ByteDot attn::getByteDot(DeviceKind device) {
+  // Vulkan 1.1 has no instruction for it.
+  return device == DeviceKind::Cuda ? ByteDot::Dp4a : ByteDot::Generic;
+}
+
 FailureOr<DeviceCode> attn::compileKernels(ModuleOp module, DeviceKind device,
                                            StringRef chip) {
   return device == DeviceKind::Vulkan ? compileToSpirv(module)

@@ -22,6 +22,9 @@ enum class DeviceKind { Vulkan, Cuda };
 /// The device of a target that users call `name`.
 std::optional<DeviceKind> parseDeviceKind(llvm::StringRef name);
 
+/// How it multiplies bytes.
+ByteDot getByteDot(DeviceKind device);
+
 /// Makes the code of the kernels of `module`, in the order of their modules;
 /// `chip` matters for CUDA. Fails after a diagnostic.
 FailureOr<DeviceCode> compileKernels(ModuleOp module, DeviceKind device,

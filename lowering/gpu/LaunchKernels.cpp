@@ -59,6 +59,17 @@ struct LaunchKernels : attn::impl::LaunchKernelsBase<LaunchKernels> {
         launch.erase();
       }
     }
+    dropFunctions();
+  }
+
+  /// Removes the functions that kernels have in them: hosts need not know the
+  /// instructions of a device.
+  void dropFunctions() {
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function->hasAttr("llvm.linkage") &&
+          SymbolTable::symbolKnownUseEmpty(function, getOperation()))
+        function.erase();
   }
 
   /// Removes what kernels are launched with and do not look at.

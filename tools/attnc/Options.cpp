@@ -190,8 +190,6 @@ Options attnc::parseOptions(int argc, char **argv) {
   if (ofKernels && !options.device)
     refuse("expected --target vulkan or cuda for --emit kernels and "
            "kernel-code");
-  if (options.device && options.precision == mlir::attn::Precision::Int8)
-    refuse("expected --precision f32 or bf16 for a device, but got int8");
   if (options.output == "-" && !options.explain &&
       mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");

@@ -222,8 +222,10 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     PassManager loops(context), manager(context);
     folder.addTo(loops);
     folder.addTo(manager);
-    buildLoopsPipeline(loops, {options.precision, getByteDot(*machine),
-                               options.device.has_value()});
+    ByteDot byteDot =
+        options.device ? getByteDot(*options.device) : getByteDot(*machine);
+    buildLoopsPipeline(
+        loops, {options.precision, byteDot, options.device.has_value()});
     if (failed(loops.run(variant)))
       return failure();
     if (options.emit == Emit::Loops)

@@ -116,6 +116,51 @@ gpu.module @any {
 
 // -----
 
+// So has the largest of 16 numbers.
+gpu.module @largest {
+  // CHECK-LABEL: gpu.func @largest
+  // SHUFFLE-COUNT-4: gpu.shuffle xor
+  // MEMORY-COUNT-15: arith.maximumf
+  gpu.func @largest(%x: memref<?xf32>, %y: memref<?xf32>) kernel attributes {attn.groups = 1 : i64} {
+    %c0 = arith.constant 0 : index
+    %v = vector.load %x[%c0] : memref<?xf32>, vector<16xf32>
+    %largest = vector.reduction <maximumf>, %v : vector<16xf32> into f32
+    memref.store %largest, %y[%c0] : memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// A lane takes an element of its own from any place, after whoever wrote it.
+gpu.module @gather {
+  // CHECK-LABEL: gpu.func @gather
+  // CHECK: %[[LANE:.*]] = gpu.thread_id x
+  // CHECK: memref.store %{{.*}}, %arg0
+  // CHECK: %[[THERE:.*]] = arith.muli %[[LANE]], %c4
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[THERE]], %c30
+  // CHECK: gpu.barrier
+  // CHECK: scf.if %[[EXISTS]]
+  // CHECK: %[[PLACE:.*]] = arith.addi %[[THERE]], %c32
+  // CHECK: memref.load %arg0[%[[PLACE]]]
+  gpu.func @gather(%x: memref<?xf32>, %y: memref<?xf32>) kernel attributes {attn.groups = 1 : i64} {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant dense<0.0> : vector<16xf32>
+    vector.store %zero, %x[%c0] : memref<?xf32>, vector<16xf32>
+    %lane = vector.step : vector<16xindex>
+    %c4 = arith.constant dense<4> : vector<16xindex>
+    %c30 = arith.constant dense<30> : vector<16xindex>
+    %place = arith.muli %lane, %c4 : vector<16xindex>
+    %exists = arith.cmpi slt, %place, %c30 : vector<16xindex>
+    %v = vector.gather %x[%c32] [%place], %exists, %zero : memref<?xf32>, vector<16xindex>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+    vector.store %v, %y[%c0] : memref<?xf32>, vector<16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // Where lanes need not wait: what each wrote it reads itself, numbers that are
 // written by the first lane alone, and what nobody writes.
 gpu.module @apart {
