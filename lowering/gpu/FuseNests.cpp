@@ -25,6 +25,10 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
+/// A kernel has so many buffers at most, if it can be helped: drivers may take
+/// few (lavapipe: 32).
+static constexpr size_t maxBuffers = 16;
+
 namespace {
 
 /// What an operation, and those in it, do with buffers; without indices where
@@ -47,6 +51,16 @@ std::optional<SmallVector<Access>> collectUses(Operation *top) {
   if (known.wasInterrupted())
     return std::nullopt;
   return uses;
+}
+
+/// Whether a kernel may have the buffers of both.
+bool areFew(ArrayRef<Access> a, ArrayRef<Access> b) {
+  llvm::SmallPtrSet<Value, maxBuffers> roots;
+  for (const Access &access : a)
+    roots.insert(access.root);
+  for (const Access &access : b)
+    roots.insert(access.root);
+  return roots.size() <= maxBuffers;
 }
 
 bool isEqual(Value a, Value b) {
@@ -173,7 +187,7 @@ void NestFuser::run(Block &block) {
       if (!haveSameIterations(nest, into))
         continue;
       auto uses = collectUses(earlier), usesOfLater = collectUses(later);
-      if (!uses || !usesOfLater ||
+      if (!uses || !usesOfLater || !areFew(*uses, *usesOfLater) ||
           !isIterationLocal(nest, *uses, into, *usesOfLater) ||
           !canMoveTo(earlier, *uses, later))
         continue;

@@ -60,3 +60,39 @@ func.func @apart(%rows: index, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<
   } {attn.parallel}
   return
 }
+
+// A kernel does not get any number of buffers.
+// CHECK-LABEL: func @many
+// CHECK-COUNT-2: attn.parallel
+// CHECK-NOT: attn.parallel
+// CHECK: return
+func.func @many(%rows: index, %a0: memref<?xf32>, %a1: memref<?xf32>, %a2: memref<?xf32>, %a3: memref<?xf32>, %a4: memref<?xf32>, %a5: memref<?xf32>, %a6: memref<?xf32>, %a7: memref<?xf32>, %b0: memref<?xf32>, %b1: memref<?xf32>, %b2: memref<?xf32>, %b3: memref<?xf32>, %b4: memref<?xf32>, %b5: memref<?xf32>, %b6: memref<?xf32>, %b7: memref<?xf32>, %c: memref<?xf32>)
+    attributes {attn.program = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %row = %c0 to %rows step %c1 {
+    memref.store %one, %a0[%row] : memref<?xf32>
+    memref.store %one, %a1[%row] : memref<?xf32>
+    memref.store %one, %a2[%row] : memref<?xf32>
+    memref.store %one, %a3[%row] : memref<?xf32>
+    memref.store %one, %a4[%row] : memref<?xf32>
+    memref.store %one, %a5[%row] : memref<?xf32>
+    memref.store %one, %a6[%row] : memref<?xf32>
+    memref.store %one, %a7[%row] : memref<?xf32>
+  } {attn.parallel}
+  scf.for %row = %c0 to %rows step %c1 {
+    memref.store %one, %b0[%row] : memref<?xf32>
+    memref.store %one, %b1[%row] : memref<?xf32>
+    memref.store %one, %b2[%row] : memref<?xf32>
+    memref.store %one, %b3[%row] : memref<?xf32>
+    memref.store %one, %b4[%row] : memref<?xf32>
+    memref.store %one, %b5[%row] : memref<?xf32>
+    memref.store %one, %b6[%row] : memref<?xf32>
+    memref.store %one, %b7[%row] : memref<?xf32>
+  } {attn.parallel}
+  scf.for %row = %c0 to %rows step %c1 {
+    memref.store %one, %c[%row] : memref<?xf32>
+  } {attn.parallel}
+  return
+}

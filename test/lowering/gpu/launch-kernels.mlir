@@ -19,18 +19,28 @@
 // CHECK-DAG: %[[GROUPS:.*]] = arith.index_cast %[[ROWS]] : index to i64
 // CHECK: llvm.call %[[LAUNCH]](%[[LAUNCHER]], %[[NUMBER]], %[[GROUPS]], %[[BUFFERS]], %[[SCALARS]])
 // CHECK-NOT: gpu.launch_func
+// CHECK: func.func @kept
 
 // What a kernel does not look at it is not given.
 // CHECK: gpu.func @second(%{{[a-z0-9]+}}: memref<?xf32>, %{{[a-z0-9]+}}: i32, %{{[a-z0-9]+}}: f32)
+// Functions that are part of kernels are no longer there.
+// CHECK-NOT: @product
 module attributes {gpu.container_module} {
+  func.func @product(%x: memref<?xf32>) attributes {llvm.linkage = #llvm.linkage<internal>} {
+    return
+  }
   func.func @step(%rows: index, %x: memref<?xf32>, %y: memref<?xf32>, %launcher: !llvm.ptr)
       attributes {attn.program = []} {
     %c1 = arith.constant 1 : index
     %c16 = arith.constant 16 : index
     %n = arith.index_cast %rows : index to i32
     %f = arith.constant 0.5 : f32
+    func.call @kept(%x) : (memref<?xf32>) -> ()
     gpu.launch_func @second::@second blocks in (%rows, %c1, %c1) threads in (%c16, %c1, %c1)
         args(%x : memref<?xf32>, %y : memref<?xf32>, %n : i32, %n : i32, %f : f32)
+    return
+  }
+  func.func @kept(%x: memref<?xf32>) attributes {llvm.linkage = #llvm.linkage<internal>} {
     return
   }
   gpu.module @first {
