@@ -349,7 +349,7 @@ private:
           &body) const;
   size_t countChanges(const Launches &from, const Launches &to) const;
   void launchAll(const Launches &launches);
-  void makeGraph(Seen &one);
+  void makeGraph(Seen &one, Launches launches);
   void changeGraph(Seen &one, Launches launches);
   void dropGraph(Seen &one) noexcept;
   static CUdeviceptr pointer(const void *address) {
@@ -498,10 +498,12 @@ void CudaQueue::launchAll(const Launches &launches) {
   });
 }
 
-void CudaQueue::makeGraph(Seen &one) {
+void CudaQueue::makeGraph(Seen &one, Launches launches) {
+  // Of one that could not be made there may be a part.
+  dropGraph(one);
   device.check(cuda.GraphCreate(&one.graph, 0), "a graph");
-  forEachLaunch(one.launches, [&](const CUDA_KERNEL_NODE_PARAMS &launch,
-                                  const uint64_t *, const uint64_t *) {
+  forEachLaunch(launches, [&](const CUDA_KERNEL_NODE_PARAMS &launch,
+                              const uint64_t *, const uint64_t *) {
     CUgraphNode node = nullptr, *before = nullptr;
     if (!one.nodes.empty())
       before = &one.nodes.back();
@@ -512,6 +514,7 @@ void CudaQueue::makeGraph(Seen &one) {
   });
   device.check(cuda.GraphInstantiate(&one.ready, one.graph, 0),
                "a graph of launches");
+  one.launches = std::move(launches);
 }
 
 /// What the graph was launched for before has the old numbers, even if it has
@@ -557,13 +560,10 @@ void CudaQueue::launchPending() {
     }
   }
   if (known && (fewest == 0 || alike >= mostAlike)) {
-    if (known->ready) {
-      if (fewest > 0)
-        changeGraph(*known, std::move(launches));
-    } else {
-      known->launches = std::move(launches);
-      makeGraph(*known);
-    }
+    if (!known->ready)
+      makeGraph(*known, std::move(launches));
+    else if (fewest > 0)
+      changeGraph(*known, std::move(launches));
     device.check(cuda.GraphLaunch(known->ready, stream),
                  "a graph that can be launched");
   } else {

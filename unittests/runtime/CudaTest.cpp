@@ -238,30 +238,51 @@ TEST_F(Cuda, LaunchesGraphsWhereShapesRepeat) {
   EXPECT_GT(fake.graphLaunches - graphs, graphs);
 }
 
-TEST_F(Cuda, ChangesGraphsWhereNumbersDo) {
-  // One launch of three is another one in every step, as where a past grows.
-  // The last one of each step must see what all have seen so far.
-  fake.kernels["gather"] = {
-      3, 2, [](int64_t groups, void *const *buffers, const int32_t *scalars) {
-        auto *number = static_cast<uint32_t *>(buffers[0]);
-        *number = *number * 3 + static_cast<uint32_t>(scalars[0] + groups);
-      }};
-  std::unique_ptr<Device> opened =
-      attn_cuda_driver.open("cuda:0", attn_compiled);
+/// Steps of three launches, of which one is another one in every step, as where
+/// a past grows.
+class CudaSteps : public Cuda {
+protected:
+  void SetUp() override {
+    Cuda::SetUp();
+    fake.kernels["gather"] = {
+        3, 2, [](int64_t groups, void *const *buffers, const int32_t *scalars) {
+          auto *number = static_cast<uint32_t *>(buffers[0]);
+          *number = *number * 3 + static_cast<uint32_t>(scalars[0] + groups);
+        }};
+    opened = attn_cuda_driver.open("cuda:0", attn_compiled);
+  }
+  void TearDown() override {
+    opened.reset();
+    Cuda::TearDown();
+  }
+  /// Makes the number what a step makes of it.
+  static void launchStep(DeviceQueue &queue, void *number, int32_t step,
+                         uint32_t &expected) {
+    void *buffers[] = {number, number, number};
+    for (int32_t place = 0; place < 3; ++place) {
+      int32_t scalars[] = {place == 1 ? step : place, 0};
+      int64_t groups = place == 1 ? 1 + step / 2 : 5;
+      queue.launch(&queue, Gather, groups, buffers, scalars);
+      expected = expected * 3 + static_cast<uint32_t>(scalars[0] + groups);
+    }
+  }
+  static void *makeNumber(DeviceQueue &queue) {
+    void *number = queue.allocate(sizeof(uint32_t));
+    queue.clear(number, sizeof(uint32_t));
+    return number;
+  }
+
+  std::unique_ptr<Device> opened;
+};
+
+TEST_F(CudaSteps, ChangeGraphs) {
   DeviceQueuePtr queue = opened->makeQueue();
-  void *number = queue->allocate(sizeof(uint32_t));
-  queue->clear(number, sizeof(uint32_t));
-  void *buffers[] = {number, number, number};
+  void *number = makeNumber(*queue);
   constexpr int32_t steps = 40;
   std::vector<uint32_t> expected, found(steps);
   uint32_t last = 0;
   for (int32_t step = 0; step < steps; ++step) {
-    for (int32_t place = 0; place < 3; ++place) {
-      int32_t scalars[] = {place == 1 ? step : place, 0};
-      int64_t groups = place == 1 ? 1 + step / 2 : 5;
-      queue->launch(queue.get(), Gather, groups, buffers, scalars);
-      last = last * 3 + static_cast<uint32_t>(scalars[0] + groups);
-    }
+    launchStep(*queue, number, step, last);
     expected.push_back(last);
     queue->read(&found[static_cast<size_t>(step)], number, sizeof(uint32_t));
     // A graph may be changed before it has run.
@@ -275,6 +296,36 @@ TEST_F(Cuda, ChangesGraphsWhereNumbersDo) {
   EXPECT_EQ(fake.launches, 3 * steps);
   // Of a graph that is made for a step, nothing has to be changed.
   EXPECT_EQ(fake.graphChanges, steps - 9);
+}
+
+TEST_F(CudaSteps, SurviveAnyFailure) {
+  // A queue serves again, with all that it has of graphs.
+  int32_t step = 0;
+  for (int64_t call = 0; call < 40; ++call) {
+    uint32_t expected = 0, found = 0;
+    try {
+      DeviceQueuePtr queue = opened->makeQueue();
+      void *number = makeNumber(*queue);
+      fake.callsUntil = call;
+      fake.failure = 2;
+      for (int i = 0; i < 10; ++i) {
+        launchStep(*queue, number, ++step, expected);
+        queue->copy(number, makeNumber(*queue), sizeof(uint32_t));
+      }
+    } catch (const DeviceError &error) {
+      EXPECT_EQ(error.status, ATTN_ERROR_MEMORY);
+    }
+    fake.callsUntil = -1;
+    expected = 0;
+    DeviceQueuePtr queue = opened->makeQueue();
+    void *number = makeNumber(*queue);
+    for (int i = 0; i < 10; ++i)
+      launchStep(*queue, number, ++step, expected);
+    queue->read(&found, number, sizeof(found));
+    queue->finish();
+    EXPECT_EQ(found, expected) << call;
+  }
+  EXPECT_GT(fake.graphChanges, 40);
 }
 
 TEST_F(Cuda, NamesDevices) {
