@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A bfloat16 is the upper half of an f32. Both directions are written in
-// operations on integers, so that no processor and no library decides (R21).
+// operations on integers, so that no processor and no library decides (R21),
+// and no device has to know the type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@ static Value splatI32(Emitter &emitter, int64_t number) {
       arith::ConstantIntOp::create(emitter.getBuilder(), number, 32));
 }
 
-/// 16 lanes of f32 as bf16.
+/// 16 lanes of f32 as the bits of bf16.
 static Value emitRounding(Emitter &emitter, Value numbers) {
   ImplicitLocOpBuilder &b = emitter.getBuilder();
   auto lanesOf = [&](Type type) { return VectorType::get({numLanes}, type); };
@@ -41,9 +42,7 @@ static Value emitRounding(Emitter &emitter, Value numbers) {
   Value isNan =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, numbers, numbers);
   Value chosen = arith::SelectOp::create(b, isNan, nan, rounded);
-  return vector::BitCastOp::create(
-      b, lanesOf(b.getBF16Type()),
-      arith::TruncIOp::create(b, lanesOf(b.getI16Type()), chosen));
+  return arith::TruncIOp::create(b, lanesOf(b.getI16Type()), chosen);
 }
 
 func::FuncOp attn::getOrCreateWeightRounder(ModuleOp module) {
@@ -53,7 +52,7 @@ func::FuncOp attn::getOrCreateWeightRounder(ModuleOp module) {
   return getOrCreateFunction(
       module, "round_weights",
       {MemRefType::get(shape, types.getF32Type()),
-       MemRefType::get(shape, types.getBF16Type())},
+       MemRefType::get(shape, types.getI16Type())},
       [](func::FuncOp function) {
         Emitter emitter(function);
         ImplicitLocOpBuilder &b = emitter.getBuilder();
@@ -73,12 +72,10 @@ func::FuncOp attn::getOrCreateWeightRounder(ModuleOp module) {
 
 Value attn::emitExtension(ImplicitLocOpBuilder &b, Value numbers) {
   auto words = VectorType::get({numLanes}, b.getI32Type());
-  Value bits = vector::BitCastOp::create(
-      b, VectorType::get({numLanes}, b.getI16Type()), numbers);
   Value shift = arith::ConstantOp::create(
       b, DenseElementsAttr::get(words, b.getI32IntegerAttr(16)));
-  Value shifted =
-      arith::ShLIOp::create(b, arith::ExtUIOp::create(b, words, bits), shift);
+  Value shifted = arith::ShLIOp::create(
+      b, arith::ExtUIOp::create(b, words, numbers), shift);
   return vector::BitCastOp::create(
       b, VectorType::get({numLanes}, b.getF32Type()), shifted);
 }

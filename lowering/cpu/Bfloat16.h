@@ -13,10 +13,10 @@
 namespace mlir::attn {
 
 /// A function that rounds packed weights to the nearest bfloat16, ties to even:
-/// (packed [N / 16, K, 16], the same shape of bf16).
+/// (packed [N / 16, K, 16], the same shape of bf16, as i16).
 func::FuncOp getOrCreateWeightRounder(ModuleOp module);
 
-/// 16 lanes of bf16 as f32.
+/// 16 lanes of bf16, as i16, as f32.
 Value emitExtension(ImplicitLocOpBuilder &b, Value numbers);
 
 } // namespace mlir::attn

@@ -243,8 +243,9 @@ MemRefType attn::getPackedType(Precision precision, int64_t numOutputs,
     return MemRefType::get(getQuantizedWeightShape(numOutputs, numInputs),
                            builder.getI32Type());
   return MemRefType::get(getPackedShape(numOutputs, numInputs),
-                         precision == Precision::BF16 ? builder.getBF16Type()
-                                                      : builder.getF32Type());
+                         precision == Precision::BF16
+                             ? Type(builder.getI16Type())
+                             : builder.getF32Type());
 }
 
 /// `buffer` as a matrix of `numRows` rows of `numColumns`.

@@ -44,12 +44,12 @@
 // INT8: call @quantize_weights
 
 // BF16-LABEL: func.func @product_bf16(
-// BF16-SAME: memref<?x?xf32>, %[[W:.*]]: memref<?x?x16xbf16>
-// BF16: %[[BITS:.*]] = vector.load %[[W]]{{.*}} vector<16xbf16>
+// BF16-SAME: memref<?x?xf32>, %[[W:.*]]: memref<?x?x16xi16>
+// BF16: %[[BITS:.*]] = vector.load %[[W]]{{.*}} vector<16xi16>
 // BF16: arith.shli
 // BF16: math.fma %{{.*}} : vector<16xf32>
 // BF16-LABEL: func.func @step(
-// BF16-SAME: dims = [1, 8, 16], index = 0 : i64, outputs, role = "prepared", type = bf16
+// BF16-SAME: dims = [1, 8, 16], index = 0 : i64, outputs, role = "prepared", type = i16
 // BF16-LABEL: func.func @prepare(
 // BF16: call @round_weights
 attn.model @m {
