@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /// Bumped whenever this header or the description's meaning changes.
-#define ATTN_COMPILED_MODEL_VERSION 7
+#define ATTN_COMPILED_MODEL_VERSION 8
 
 /// How many logits of a row a chunk has (the last one has the rest): its sum of
 /// exponentials is one number, whoever computes it (R13).
@@ -81,7 +81,8 @@ struct attn_team_member {
 /// What launches kernels on a device.
 struct attn_launcher {
   /// Launches kernel number `kernel` of the model in `groups` workgroups, at
-  /// least one, after all that was launched before. `buffers` and `scalars`
+  /// least one, after all that was launched before; the device may take more,
+  /// in two dimensions, of which kernels make one. `buffers` and `scalars`
   /// have as many elements as the kernel's description says; each buffer is an
   /// address that the program was given, or one of the workspace, aligned to
   /// 256. Failures are kept until the launcher's owner asks for them.
@@ -125,7 +126,8 @@ struct attn_kernel {
   /// in PTX parameters. At most 32.
   uint32_t scalar_count;
   uint32_t group_size; ///< Invocations in a workgroup, in its first dimension.
-  uint32_t reserved;
+  /// Whether an invocation goes through all positions of a sequence, 0 or 1.
+  uint32_t loops_over_positions;
 };
 
 /// What opens devices of a kind; see runtime/device.h.

@@ -366,9 +366,15 @@ VulkanDevice::VulkanDevice(std::unique_ptr<Instance> given,
                  type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   largest = limits.maxStorageBufferRange;
   // Mesa's software device ends the loops of an invocation after 65,535
-  // iterations in all, without a word (LP_MAX_TGSI_LOOP_ITERATIONS). A kernel
-  // goes through some chunks of features for each position.
-  if (std::string_view(candidate.properties.deviceName).starts_with("llvmpipe"))
+  // iterations in all, without a word (LP_MAX_TGSI_LOOP_ITERATIONS). Most
+  // kernels have a block of positions for each; others go through some chunks
+  // of features for each position.
+  auto loops = [](const attn_kernel &kernel) {
+    return kernel.loops_over_positions != 0;
+  };
+  if (std::string_view(candidate.properties.deviceName)
+          .starts_with("llvmpipe") &&
+      std::any_of(kernels.begin(), kernels.end(), loops))
     longest = 256;
   instance->vk.GetPhysicalDeviceMemoryProperties(candidate.device, &memory);
   open(candidate);
@@ -953,7 +959,10 @@ void VulkanQueue::launchKernel(int64_t number, int64_t groups,
     device.vk.CmdPushConstants(commands, kernel.layout,
                                VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                kernel.scalarCount * 4, scalars);
-  device.vk.CmdDispatch(commands, static_cast<uint32_t>(groups), 1, 1);
+  // Drivers take 65,535 in a dimension at least (maxComputeWorkGroupCount).
+  int64_t inRow = std::min<int64_t>(groups, UINT16_MAX);
+  device.vk.CmdDispatch(commands, static_cast<uint32_t>(inRow),
+                        static_cast<uint32_t>((groups + inRow - 1) / inRow), 1);
 }
 
 std::unique_ptr<StagedQueue> VulkanDevice::createQueue() {

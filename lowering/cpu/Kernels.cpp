@@ -13,6 +13,7 @@
 #include "lowering/cpu/Emitter.h"
 
 #include "dialect/Axes.h"
+#include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -339,6 +340,8 @@ void FeatureKernels::emit(MeanOp op, Buffer out) {
             zero = emitter.splat(zero);
           auto loop = scf::ForOp::create(b, emitter.constant(0), end,
                                          emitter.constant(1), zero);
+          if (emitter.products.device)
+            loop->setAttr(positionLoopAttrName, b.getUnitAttr());
           {
             OpBuilder::InsertionGuard guard(b);
             b.setInsertionPointToStart(loop.getBody());

@@ -31,6 +31,13 @@ bool attn::isOnline(Normalizer normalizer) {
   return normalizer == Normalizer::Softmax;
 }
 
+Value attn::emitRescaling(Emitter &emitter, Value from, Value to) {
+  ImplicitLocOpBuilder &b = emitter.getBuilder();
+  Value same = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, from, to);
+  Value e = math::ExpOp::create(b, arith::SubFOp::create(b, from, to));
+  return arith::SelectOp::create(b, same, emitter.constantF32(1), e);
+}
+
 namespace {
 
 /// Emits one normaliser.
@@ -85,6 +92,7 @@ private:
   ImplicitLocOpBuilder &b;
   const ScoreRow &row;
   const RunningRow &running;
+  Value own;     ///< The largest score of the block.
   Value maximum; ///< The largest score.
   Value highest; ///< The largest score, the sink included.
   Value spoiled; ///< Whether NaN or +inf is among them (R5).
@@ -130,21 +138,24 @@ void RowEmitter::emitSoftmax() {
   Value scale = emitter.choose(
       b.getF32Type(), running.isFirst, [&] { return zero; },
       [&] {
-        Value before = emitter.load(running.maxima, place);
-        Value same = compare(arith::CmpFPredicate::OEQ, before, highest);
-        Value e =
-            math::ExpOp::create(b, arith::SubFOp::create(b, before, highest));
-        return select(same, one, e);
+        return emitRescaling(emitter, emitter.load(running.maxima, place),
+                             highest);
       });
-  Value shift = emitter.splat(highest);
+  // Before the last block, exponentials are taken below the block's own largest
+  // score: what they are depends on no other block.
+  Value lowerBy = select(running.isLast, highest, own);
+  Value ownScale = emitter.choose(
+      b.getF32Type(), running.isLast, [&] { return one; },
+      [&] { return emitRescaling(emitter, own, highest); });
+  Value shift = emitter.splat(lowerBy);
   Value total = sum([&](ElementIndex place, Value scores) {
     Value e = math::ExpOp::create(b, arith::SubFOp::create(b, scores, shift));
     e = select(isReadable(emitter, scores), e, zeros());
     emitter.store(row.weights, place, e);
     return e;
   });
-  total =
-      math::FmaOp::create(b, emitter.load(running.totals, place), scale, total);
+  total = math::FmaOp::create(b, emitter.load(running.totals, place), scale,
+                              arith::MulFOp::create(b, total, ownScale));
   Value divisor = emitter.choose(
       b.getF32Type(), running.isLast,
       [&]() -> Value {
@@ -166,6 +177,7 @@ void RowEmitter::emitSoftmax() {
         return one;
       });
   emitter.store(running.maxima, place, highest);
+  emitter.store(running.ownScales, place, ownScale);
   emitter.store(running.scales, place,
                 select(isReadable(emitter, maximum),
                        arith::DivFOp::create(b, scale, divisor), zero));
@@ -262,7 +274,7 @@ Value RowEmitter::emit(Normalizer normalizer) {
   auto larger = [&](Value x, Value y) -> Value {
     return arith::MaximumFOp::create(b, x, y);
   };
-  maximum = reduce(
+  maximum = own = reduce(
       -infinity,
       [&](ElementIndex, Value scores, Value acc) {
         return larger(acc, scores);

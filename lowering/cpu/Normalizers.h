@@ -29,13 +29,18 @@ struct ScoreRow {
 struct RunningRow {
   Buffer maxima; ///< The largest score so far; -inf before the first block.
   Buffer totals; ///< The sum of exponentials below it; 0 before the first.
-  /// Written: what the sums over earlier blocks are multiplied by.
-  Buffer scales;
+  /// Written: what the sums over earlier blocks, and over this block, are
+  /// multiplied by when they are added.
+  Buffer scales, ownScales;
   Value isFirst, isLast; ///< Whether the block is the first, the last.
 };
 
 /// Whether a row can be normalised block by block. Others need all of it.
 bool isOnline(Normalizer normalizer);
+
+/// What makes of a sum of exponentials below `from` one below `to`, which is
+/// not less: 1 where both are -inf.
+Value emitRescaling(Emitter &emitter, Value from, Value to);
 
 /// Whether scores (a number, or one in each lane) are of positions that can be
 /// read: not -inf, NaN included.

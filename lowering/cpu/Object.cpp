@@ -76,7 +76,8 @@ static SmallVector<llvm::Constant *> addDevice(llvm::Module &module,
         {addData(kernel.name, llvm::Align(1)), codes[kernel.code],
          number(i64, device->code[kernel.code].size()),
          number(i32, kernel.numBuffers), number(i32, kernel.numScalars),
-         number(i32, kernel.groupSize), number(i32, 0)}));
+         number(i32, kernel.groupSize),
+         number(i32, kernel.loopsOverPositions)}));
   }
   auto *type = llvm::ArrayType::get(kernels.front()->getType(), kernels.size());
   auto *table = new llvm::GlobalVariable(

@@ -84,8 +84,45 @@ Value PairEmitter::countRowsOfSource(Value numRows, int64_t most) {
   return loop.getResult(0);
 }
 
+void PairEmitter::enterRow(Value first) {
+  row = firstRow = first;
+  source = pairs.getRows() ? toIndex(perRow(pairs.getRows(), row)) : row;
+  memoryLength = perRow(pairs.getLengths(), source);
+  length = toIndex(memoryLength);
+}
+
+LogicalResult PairEmitter::forEachQuery(
+    Value like, ValueRange sizes,
+    const std::function<LogicalResult(ArrayRef<Value>)> &body, Value begin,
+    Value numQueries) {
+  LogicalResult emitted = success();
+  bool hasQueries = pairs.hasQueryAxis();
+  SmallVector<Value> all(
+      emitter.getAxisSizes(like).take_front(hasQueries ? 2 : 1));
+  if (hasQueries && numQueries)
+    all[1] = numQueries;
+  const size_t numAxes = all.size();
+  llvm::append_range(all, sizes);
+  emitter.forEachParallel(all, [&](ArrayRef<Value> place) {
+    enterRow(place[0]);
+    if (hasQueries) {
+      firstQuery = place[1];
+      if (begin)
+        firstQuery = arith::AddIOp::create(b, firstQuery, begin);
+      queryLength = perRow(pairs.getQueryLengths(), row);
+      // Padding queries read nothing.
+      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                           firstQuery, toIndex(queryLength));
+      length = arith::SelectOp::create(b, within, length, emitter.constant(0));
+    }
+    if (failed(body(place.drop_front(numAxes))))
+      emitted = failure();
+  });
+  return emitted;
+}
+
 LogicalResult
-PairEmitter::forEachGroup(Value like, int64_t most, int64_t numHeads,
+PairEmitter::forEachGroup(Value like, int64_t most,
                           const std::function<LogicalResult(Value)> &body) {
   ArrayRef<Value> sizes = emitter.getAxisSizes(like);
   Value numRows = sizes[0];
@@ -111,38 +148,12 @@ PairEmitter::forEachGroup(Value like, int64_t most, int64_t numHeads,
     Value count = each(first);
     scf::YieldOp::create(b, ValueRange{arith::AddIOp::create(b, first, count)});
   };
-  auto enterRow = [&](Value first) {
-    row = firstRow = first;
-    source = pairs.getRows() ? toIndex(perRow(pairs.getRows(), row)) : row;
-    memoryLength = perRow(pairs.getLengths(), source);
-    length = toIndex(memoryLength);
-  };
   auto run = [&](Value count) {
     if (failed(body(count)))
       emitted = failure();
     return count;
   };
   Value one = emitter.constant(1);
-  if (isForDevice()) {
-    assert(most == 1 && "queries of a device are computed side by side");
-    SmallVector<Value> all(sizes.take_front(numQueries ? 2 : 1));
-    all.push_back(emitter.constant(numHeads));
-    emitter.forEachParallel(all, [&](ArrayRef<Value> place) {
-      head = place.back();
-      enterRow(place[0]);
-      if (numQueries) {
-        firstQuery = place[1];
-        queryLength = perRow(pairs.getQueryLengths(), row);
-        // Padding queries read nothing.
-        Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                             firstQuery, toIndex(queryLength));
-        length =
-            arith::SelectOp::create(b, within, length, emitter.constant(0));
-      }
-      run(one);
-    });
-    return emitted;
-  }
   if (!numQueries) {
     emitter.forEachShare(numRows, [&](Value, Value begin, Value end) {
       forEachFirst(begin, end, [&](Value first) {
@@ -211,28 +222,42 @@ public:
   LogicalResult emit() {
     allocateResults();
     Value result = op.getResult();
-    return forEachGroup(result, 1, 1, [&](Value) {
-      LogicalResult emitted = success();
-      SmallVector<Value> place = enterQuery(emitter.constant(0));
-      emitter.forEach(length, [&](Value key) {
-        if (failed(enterRegion(op.getBody(), key))) {
-          emitted = failure();
-          return;
-        }
-        Value score = getYielded(op.getBody());
-        emitter.forEachChunk(
-            getFeatures(score.getType()), [&](ElementIndex index) {
-              Value element = emitter.evaluate(score, index);
-              index.axes.assign(place.begin(), place.end());
-              index.axes.push_back(key);
-              emitter.store(emitter.lookupBuffer(result), index, element);
-            });
+    if (!isForDevice())
+      return forEachGroup(result, 1, [&](Value) {
+        return emitKeys(emitter.constant(0), length);
       });
-      return emitted;
+    // Keys are blocks side by side, so that none takes long.
+    Value size = emitter.constant(numLanes);
+    Value blocks = arith::CeilDivUIOp::create(b, keySize, size);
+    return forEachQuery(result, blocks, [&](ArrayRef<Value> places) {
+      Value begin = arith::MulIOp::create(b, places[0], size);
+      Value end = arith::AddIOp::create(b, begin, size);
+      return emitKeys(begin, arith::MinUIOp::create(b, end, length));
     });
   }
 
 private:
+  LogicalResult emitKeys(Value begin, Value end) {
+    LogicalResult emitted = success();
+    Value result = op.getResult();
+    SmallVector<Value> place = enterQuery(emitter.constant(0));
+    emitter.forEach(begin, end, [&](Value key) {
+      if (failed(enterRegion(op.getBody(), key))) {
+        emitted = failure();
+        return;
+      }
+      Value score = getYielded(op.getBody());
+      emitter.forEachChunk(
+          getFeatures(score.getType()), [&](ElementIndex index) {
+            Value element = emitter.evaluate(score, index);
+            index.axes.assign(place.begin(), place.end());
+            index.axes.push_back(key);
+            emitter.store(emitter.lookupBuffer(result), index, element);
+          });
+    });
+    return emitted;
+  }
+
   ScoreOp op;
 };
 

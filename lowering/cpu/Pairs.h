@@ -28,10 +28,16 @@ protected:
   bool mayShareMemory() { return pairs.hasQueryAxis() || pairs.getRows(); }
   /// Runs `body` for groups of at most `most` queries, of the axes of `like`,
   /// that follow each other and read one memory; it gets their number. Sets
-  /// `source`, `memoryLength` and `length`. On a device a group is one query
-  /// and one of `numHeads` heads, `head`.
-  LogicalResult forEachGroup(Value like, int64_t most, int64_t numHeads,
+  /// `source`, `memoryLength` and `length`.
+  LogicalResult forEachGroup(Value like, int64_t most,
                              const std::function<LogicalResult(Value)> &body);
+  /// The same on a device, where a group is one query: runs `body` side by side
+  /// for all of them and for all places of `sizes`, which it gets. Of queries
+  /// with an axis, `numQueries` from `begin` on; null: all.
+  LogicalResult
+  forEachQuery(Value like, ValueRange sizes,
+               const std::function<LogicalResult(ArrayRef<Value> places)> &body,
+               Value begin = {}, Value numQueries = {});
   bool isForDevice() const { return emitter.products.device; }
   /// Makes query `number` of a group the current one; answers its indices.
   SmallVector<Value> enterQuery(Value number);
@@ -59,12 +65,12 @@ protected:
 
   Value keySize;            ///< The longest memory.
   Value row, source, query; ///< Where the current query stands.
-  Value head;               ///< On a device: the one that is computed.
   Value length;             ///< Of its memory; 0 for padding queries.
   Value queryPosition, queryLength, memoryLength; ///< i32, for the regions.
 
 private:
   Value countRowsOfSource(Value numRows, int64_t most);
+  void enterRow(Value first);
 
   Value firstRow, firstQuery; ///< Of the group.
 };

@@ -30,6 +30,14 @@ int64_t getExtent(llvm::StringRef dim);
 /// On a loop of a program: its iterations do not depend on each other, so that
 /// threads may share them.
 inline constexpr llvm::StringLiteral parallelAttrName = "attn.parallel";
+/// On a loop of a program for a device, and on the function of a kernel that
+/// has one: a group of lanes goes alone through as many positions as a sequence
+/// has.
+inline constexpr llvm::StringLiteral positionLoopAttrName =
+    "attn.position_loop";
+/// On a choice of a program for a device: taken where a memory has more than
+/// one block of positions.
+inline constexpr llvm::StringLiteral longMemoryAttrName = "attn.long_memory";
 
 } // namespace mlir::attn
 

@@ -65,7 +65,9 @@ struct DeviceCode {
     std::string name;
     uint32_t numBuffers = 0, numScalars = 0;
     uint32_t groupSize = 0; ///< Invocations of a workgroup.
-    size_t code = 0;        ///< Its place in `code`.
+    /// Whether an invocation goes through all positions of a sequence.
+    bool loopsOverPositions = false;
+    size_t code = 0; ///< Its place in `code`.
   };
   std::string driver; ///< The symbol of the runtime that opens devices.
   std::vector<Kernel> kernels;

@@ -18,11 +18,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/LoopTransforms.h"
-#include "lowering/cpu/Normalizers.h"
-#include "lowering/cpu/Pairs.h"
+#include "lowering/cpu/Read.h"
 
 #include "dialect/Axes.h"
+#include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,137 +33,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// So many queries are a group at most.
-static constexpr int64_t groupSize = 8;
-/// So many positions are a block, where a normaliser takes blocks.
-static constexpr int64_t blockSize = 128;
-
-namespace mlir::attn {
-
-/// Emits one read.
-class ReadEmitter : public PairEmitter {
-public:
-  ReadEmitter(Emitter &emitter, ReadOp op) : PairEmitter(emitter, op), op(op) {}
-
-  LogicalResult emit();
-
-private:
-  LogicalResult emitGroup();
-  LogicalResult emitBlock();
-  LogicalResult emitScores();
-  LogicalResult emitWeights();
-  LogicalResult emitFactors();
-  LogicalResult emitContexts();
-  LogicalResult emitContextsByKey();
-  LogicalResult emitContextsByFeature(bool hidden);
-  LogicalResult emitContextChunks(Value head, unsigned number,
-                                  ArrayRef<ElementIndex> chunks, bool hidden);
-  void emitWeightsResult();
-  LogicalResult finishWeightsResult();
-
-  /// Finds `begin` and `end` of the group, and of its queries.
-  LogicalResult findIntervals();
-  /// The positions that the current query may read.
-  std::pair<Value, Value> getInterval();
-  /// Where the last block of the current query begins.
-  Value getLastBlock();
-  /// The multiple of `size` that is not above `position`.
-  Value roundDown(Value position, Value size) {
-    return arith::MulIOp::create(b, arith::DivUIOp::create(b, position, size),
-                                 size);
-  }
-  Value isReadable(Value scores) { return attn::isReadable(emitter, scores); }
-  Value minusInfinity() {
-    return emitter.constantF32(-std::numeric_limits<double>::infinity());
-  }
-  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(b, predicate, x, y);
-  }
-  /// Runs `body` where `condition` holds.
-  void when(Value condition, const std::function<void()> &body) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  }
-  /// Where something of the current query and a head stands, and where its
-  /// score of a position.
-  ElementIndex at(Value head) const {
-    return {.axes = {}, .features = {member, placeOf(head)}};
-  }
-  ElementIndex at(Value head, Value key) {
-    return {.axes = {},
-            .features = {member, placeOf(head),
-                         arith::SubIOp::create(b, key, block)}};
-  }
-  /// A sum over the positions of the block, or lanes of it, together with those
-  /// of the blocks before.
-  Value addBlocksBefore(Value result, Value head, const ElementIndex &place,
-                        Value sum);
-  Value zeroAt(const ElementIndex &place) {
-    Value zero = emitter.constantF32(0);
-    return place.isVector ? emitter.splat(zero) : zero;
-  }
-  /// The indices of head number `head`.
-  SmallVector<Value> delinearize(Value head);
-  void forEachHead(const std::function<void(Value)> &body) {
-    if (isForDevice())
-      body(head);
-    else
-      emitter.forEach(emitter.constant(numHeads), body);
-  }
-  /// Where buffers of the group have what belongs to a head.
-  Value placeOf(Value head) const {
-    return isForDevice() ? emitter.constant(0) : head;
-  }
-  /// Runs `body` for the positions of the block that the group may read.
-  void forEachKey(const std::function<void(Value)> &body) {
-    emitter.forEach(keyBegin, blockEnd, body);
-  }
-  /// Runs `body` for the queries of the group.
-  void forEachMember(const std::function<void()> &body,
-                     StringRef loopName = {}) {
-    auto loop = scf::ForOp::create(b, emitter.constant(0), groupCount,
-                                   emitter.constant(1));
-    if (!loopName.empty())
-      nameLoop(loop, loopName);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    member = loop.getInductionVar();
-    place = enterQuery(member);
-    body();
-  }
-  bool hasInterval() { return !op.getInterval().empty(); }
-  /// Whether all that the regions compute stays in registers, so that pairs may
-  /// be computed side by side.
-  bool isArrangeable(Region &region) { return emitter.isLazy(region.front()); }
-
-  ReadOp op;
-
-  SmallVector<int64_t> heads; ///< The features of a score.
-  int64_t numHeads = 1;
-  bool online = false;           ///< Whether memories are read in blocks.
-  int64_t maxCount = 1;          ///< Of the queries of a group.
-  Buffer scores, weights;        ///< [queries, heads, positions of a block].
-  Buffer maxima, totals, scales; ///< [queries, heads], see RunningRow.
-  Buffer begins, ends; ///< i32 [queries]: the positions they may read.
-  Buffer hides; ///< Whether a query cannot read some position of the block.
-
-  Value groupCount; ///< How many queries the group has.
-  /// The positions that the queries of the group may read.
-  Value begin, end;
-  /// Where blocks begin: the first, this one, and how many positions they have.
-  Value firstBlock, block, positions;
-  /// The positions of this block: those that may be read, and where the chunk
-  /// of lanes begins that the first of them lies in.
-  Value keyBegin, blockEnd, first;
-  Value isFirst;            ///< Whether this is the first block.
-  Value member;             ///< The number of the current query in its group.
-  SmallVector<Value> place; ///< Its indices.
-};
-
-} // namespace mlir::attn
 
 SmallVector<Value> ReadEmitter::delinearize(Value head) {
   SmallVector<Value> indices(heads.size());
@@ -298,6 +166,8 @@ LogicalResult ReadEmitter::emitScores() {
   auto keys = scf::ForOp::create(b, keyBegin, blockEnd, emitter.constant(1));
   if (arrangeable)
     nameLoop(keys, "keys");
+  if (isForDevice() && !online)
+    keys->setAttr(positionLoopAttrName, b.getUnitAttr());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(keys.getBody());
   Value key = keys.getInductionVar();
@@ -327,17 +197,18 @@ LogicalResult ReadEmitter::emitWeights() {
         return;
       sink = getYielded(op.getSink());
     }
-    Value isLast = compare(arith::CmpIPredicate::eq, block, getLastBlock());
+    Value last = compareWithLast(arith::CmpIPredicate::eq);
     forEachHead([&](Value head) {
       SmallVector<Value> indices = delinearize(head);
       ScoreRow row{scores,       weights,         {member, placeOf(head)},
                    local(first), local(blockEnd), Value()};
       if (sink)
         row.sink = emitter.evaluate(sink, {.axes = {}, .features = indices});
-      Value maximum = emitNormalizer(emitter, op.getNormalizer(), row,
-                                     {maxima, totals, scales, isFirst, isLast});
+      Value maximum =
+          emitNormalizer(emitter, op.getNormalizer(), row,
+                         {maxima, totals, scales, ownScales, isFirst, last});
       if (op.getValid())
-        when(isLast, [&] {
+        when(last, [&] {
           emitter.store(emitter.lookupBuffer(op.getValid()),
                         {.axes = place, .features = indices},
                         isReadable(maximum));
@@ -396,7 +267,7 @@ LogicalResult ReadEmitter::emitFactors() {
 void ReadEmitter::emitWeightsResult() {
   Buffer result = emitter.lookupBuffer(op.getWeights());
   forEachMember([&] {
-    Value isKnown = compare(arith::CmpIPredicate::uge, block, getLastBlock());
+    Value isKnown = compareWithLast(arith::CmpIPredicate::uge);
     forEachKey([&](Value key) {
       forEachHead([&](Value head) {
         Value weight = arith::SelectOp::create(
@@ -410,9 +281,7 @@ void ReadEmitter::emitWeightsResult() {
   });
 }
 
-/// Weights of the blocks before the last, from the scores that stand there, and
-/// of what no block has.
-LogicalResult ReadEmitter::finishWeightsResult() {
+LogicalResult ReadEmitter::finishWeightsResult(Value from, Value to) {
   LogicalResult emitted = success();
   Buffer result = emitter.lookupBuffer(op.getWeights());
   forEachMember([&] {
@@ -430,12 +299,18 @@ LogicalResult ReadEmitter::finishWeightsResult() {
         };
     auto zero = [&] { return emitter.constantF32(0); };
     auto none = [&](Value, const ElementIndex &) { return zero(); };
-    forEachWeight(emitter.constant(0), begin, [](Value) {}, none);
-    forEachWeight(end, keySize, [](Value) {}, none);
-    if (!online)
+    auto least = [&](Value x, Value y) -> Value {
+      return arith::MinUIOp::create(b, x, y);
+    };
+    auto most = [&](Value x, Value y) -> Value {
+      return arith::MaxUIOp::create(b, x, y);
+    };
+    forEachWeight(from, least(begin, to), [](Value) {}, none);
+    forEachWeight(most(end, from), to, [](Value) {}, none);
+    if (!online || isLast)
       return;
     forEachWeight(
-        begin, getLastBlock(),
+        most(begin, from), least(getLastBlock(), to),
         [&](Value key) {
           if (!op.getFactor().empty() &&
               failed(enterRegion(op.getFactor(), key)))
@@ -462,16 +337,20 @@ LogicalResult ReadEmitter::finishWeightsResult() {
   return emitted;
 }
 
-Value ReadEmitter::addBlocksBefore(Value result, Value head,
-                                   const ElementIndex &place, Value sum) {
+Value ReadEmitter::addBlocksBefore(unsigned number, Value head,
+                                   ElementIndex index, Value sum) {
   if (!online)
     return sum;
   auto all = [&]() -> Value {
-    Value scale = emitter.load(scales, at(head));
-    if (place.isVector)
-      scale = emitter.splat(scale);
-    Value before = emitter.load(emitter.lookupBuffer(result), place);
-    return math::FmaOp::create(b, before, scale, sum);
+    auto scaleOf = [&](Buffer buffer) -> Value {
+      Value scale = emitter.load(buffer, at(head));
+      return index.isVector ? emitter.splat(scale) : scale;
+    };
+    index.axes = contextPlace;
+    Value before = emitter.load(contexts[number], index);
+    return math::FmaOp::create(
+        b, before, scaleOf(scales),
+        arith::MulFOp::create(b, sum, scaleOf(ownScales)));
   };
   return emitter.choose(sum.getType(), isFirst, [&] { return sum; }, all);
 }
@@ -483,13 +362,9 @@ LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
                                              ArrayRef<ElementIndex> chunks,
                                              bool hidden) {
   LogicalResult emitted = success();
-  Value context = op.getContexts()[number];
-  SmallVector<ElementIndex> places(chunks);
   SmallVector<Value> sums;
-  for (ElementIndex &chunk : places) {
-    chunk.axes = place;
+  for (const ElementIndex &chunk : chunks)
     sums.push_back(zeroAt(chunk));
-  }
   auto loop =
       scf::ForOp::create(b, keyBegin, blockEnd, emitter.constant(1), sums);
   {
@@ -525,9 +400,8 @@ LogicalResult ReadEmitter::emitContextChunks(Value head, unsigned number,
     }
     scf::YieldOp::create(b, sums);
   }
-  for (auto [index, chunk] : llvm::enumerate(places))
-    emitter.store(emitter.lookupBuffer(context), chunk,
-                  addBlocksBefore(context, head, chunk, loop.getResult(index)));
+  for (auto [index, chunk] : llvm::enumerate(chunks))
+    storeSum(number, head, chunk, loop.getResult(index));
   return emitted;
 }
 
@@ -627,6 +501,13 @@ LogicalResult ReadEmitter::emitContextsByKey() {
                           headIndices.end());
     return index;
   };
+  // Where a block's sum of the same stands.
+  auto ofBlock = [&](ElementIndex index, Value head) {
+    index.features.erase(index.features.begin(),
+                         index.features.begin() + heads.size());
+    index.features.insert(index.features.begin(), placeOf(head));
+    return index;
+  };
   /// Runs `body` for all chunks of a head's contexts.
   auto forEachSum =
       [&](Value head,
@@ -639,17 +520,10 @@ LogicalResult ReadEmitter::emitContextsByKey() {
                 body(number, ofHead(index, headIndices));
               });
       };
-  auto ofQuery = [&](ElementIndex index) {
-    index.axes = place;
-    return index;
-  };
   forEachMember([&] {
     forEachHead([&](Value head) {
       forEachSum(head, [&](unsigned number, const ElementIndex &index) {
-        Value context = op.getContexts()[number];
-        ElementIndex own = ofQuery(index);
-        emitter.store(emitter.lookupBuffer(context), own,
-                      addBlocksBefore(context, head, own, zeroAt(own)));
+        emitter.store(sums[number], ofBlock(index, head), zeroAt(index));
       });
     });
     forEachKey([&](Value key) {
@@ -664,13 +538,19 @@ LogicalResult ReadEmitter::emitContextsByKey() {
           forEachSum(head, [&](unsigned number, const ElementIndex &index) {
             Value x =
                 emitter.evaluate(getYielded(op.getSummand(), number), index);
-            Buffer result = emitter.lookupBuffer(op.getContexts()[number]);
-            Value sum = emitter.load(result, ofQuery(index));
+            ElementIndex own = ofBlock(index, head);
             Value w = index.isVector ? emitter.splat(weight) : weight;
-            emitter.store(result, ofQuery(index),
-                          math::FmaOp::create(b, w, x, sum));
+            emitter.store(
+                sums[number], own,
+                math::FmaOp::create(b, w, x, emitter.load(sums[number], own)));
           });
         });
+      });
+    });
+    forEachHead([&](Value head) {
+      forEachSum(head, [&](unsigned number, const ElementIndex &index) {
+        storeSum(number, head, index,
+                 emitter.load(sums[number], ofBlock(index, head)));
       });
     });
   });
@@ -678,7 +558,6 @@ LogicalResult ReadEmitter::emitContextsByKey() {
 }
 
 LogicalResult ReadEmitter::emitBlock() {
-  isFirst = compare(arith::CmpIPredicate::eq, block, firstBlock);
   blockEnd = arith::MinUIOp::create(b, end,
                                     arith::AddIOp::create(b, block, positions));
   keyBegin = arith::MaxUIOp::create(b, begin, block);
@@ -693,16 +572,22 @@ LogicalResult ReadEmitter::emitBlock() {
   return emitContexts();
 }
 
+/// What is known before any block is read.
+void ReadEmitter::startRunning() {
+  if (!online)
+    return;
+  forEachMember([&] {
+    forEachHead([&](Value head) {
+      emitter.store(maxima, at(head), minusInfinity());
+      emitter.store(totals, at(head), emitter.constantF32(0));
+    });
+  });
+}
+
 LogicalResult ReadEmitter::emitGroup() {
   if (failed(findIntervals()))
     return failure();
-  if (online)
-    forEachMember([&] {
-      forEachHead([&](Value head) {
-        emitter.store(maxima, at(head), minusInfinity());
-        emitter.store(totals, at(head), emitter.constantF32(0));
-      });
-    });
+  startRunning();
   firstBlock = roundDown(begin, positions);
   // There is one block at least, which may have no positions.
   Value one = emitter.constant(1);
@@ -715,24 +600,16 @@ LogicalResult ReadEmitter::emitGroup() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(blocks.getBody());
     block = blocks.getInductionVar();
+    isFirst = compare(arith::CmpIPredicate::eq, block, firstBlock);
     emitted = emitBlock();
   }
   if (succeeded(emitted) && op.getWeights())
-    emitted = finishWeightsResult();
+    emitted = finishWeightsResult(emitter.constant(0), keySize);
   return emitted;
 }
 
-LogicalResult ReadEmitter::emit() {
-  Value score = getYielded(op.getScore());
-  heads.assign(getFeatures(score.getType()).begin(),
-               getFeatures(score.getType()).end());
-  numHeads = getNumFeatureElements(score.getType());
-
-  allocateResults();
+void ReadEmitter::allocateScratch() {
   Type f32 = b.getF32Type();
-  online = isOnline(op.getNormalizer());
-  if (online && mayShareMemory() && !isForDevice())
-    maxCount = groupSize;
   const int64_t headsOfGroup = isForDevice() ? 1 : numHeads;
   // A chunk of lanes behind a block, so that the rows of all heads do not lie
   // in the same few sets of a cache.
@@ -746,22 +623,48 @@ LogicalResult ReadEmitter::emit() {
   hides = emitter.allocateBuffer(MemRefType::get({1}, b.getI8Type()), {});
   if (online) {
     auto running = MemRefType::get({maxCount, headsOfGroup}, f32);
-    for (Buffer *buffer : {&maxima, &totals, &scales})
+    for (Buffer *buffer : {&maxima, &totals, &scales, &ownScales})
       *buffer = emitter.allocateBuffer(running, {});
-    positions = emitter.constant(blockSize);
-  } else {
-    // All of a memory is one block, however late an interval begins.
-    positions = arith::AddIOp::create(b, keySize, emitter.constant(1));
   }
   if (hasInterval())
     for (Buffer *buffer : {&begins, &ends})
       *buffer = emitter.allocateBuffer(
           MemRefType::get({maxCount}, b.getI32Type()), {});
-  return forEachGroup(op.getContexts().front(), maxCount, numHeads,
-                      [&](Value count) {
-                        groupCount = count;
-                        return emitGroup();
-                      });
+  sums.clear();
+  if (!isArrangeable(op.getSummand()))
+    for (Value context : op.getContexts()) {
+      SmallVector<int64_t> shape = {headsOfGroup};
+      llvm::append_range(
+          shape, getFeatures(context.getType()).drop_front(heads.size()));
+      sums.push_back(emitter.allocateBuffer(MemRefType::get(shape, f32), {}));
+    }
+}
+
+LogicalResult ReadEmitter::emit() {
+  Value score = getYielded(op.getScore());
+  heads.assign(getFeatures(score.getType()).begin(),
+               getFeatures(score.getType()).end());
+  numHeads = getNumFeatureElements(score.getType());
+
+  allocateResults();
+  for (Value context : op.getContexts())
+    contexts.push_back(emitter.lookupBuffer(context));
+  online = isOnline(op.getNormalizer());
+  // What needs all of a memory takes it as one block, however late an interval
+  // begins.
+  positions =
+      online
+          ? emitter.constant(blockSize)
+          : arith::AddIOp::create(b, keySize, emitter.constant(1)).getResult();
+  if (isForDevice())
+    return emitOnDevice();
+  if (online && mayShareMemory())
+    maxCount = groupSize;
+  allocateScratch();
+  return forEachGroup(op.getContexts().front(), maxCount, [&](Value count) {
+    groupCount = count;
+    return emitGroup();
+  });
 }
 
 LogicalResult Emitter::emitRead(ReadOp op) {

@@ -23,6 +23,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
+#include <limits>
+
 namespace mlir::attn {
 #define GEN_PASS_DEF_OUTLINEKERNELS
 #include "lowering/gpu/Passes.h.inc"
@@ -31,9 +33,12 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Drivers take so many workgroups in a dimension at least (Vulkan 1.1,
-/// maxComputeWorkGroupCount).
-static constexpr int64_t maxGroups = 65535;
+/// So many workgroups are launched at most: each has an iteration of its own,
+/// so that none takes long.
+static constexpr int64_t maxGroups = std::numeric_limits<int32_t>::max();
+/// And so many where each group of lanes has a part of the workspace, which
+/// takes iterations in turns.
+static constexpr int64_t maxGroupsWithWorkspace = 65535;
 /// What a kernel may keep in memory of its workgroup, of which devices have
 /// 16 KiB at least.
 static constexpr int64_t maxLocalBytes = 12 * 1024;
@@ -115,6 +120,7 @@ private:
   Value group;                         ///< The number of the group of lanes.
   Value allGroups;                     ///< How many there are, for the kernel.
   Value hostGroups; ///< The same, for the host; made when first needed.
+  arith::ConstantOp mostGroups; ///< At most so many workgroups are launched.
   Value numWorkgroups;
   int64_t localBytes = 0;
 };
@@ -132,8 +138,14 @@ void KernelWriter::begin() {
   device.setInsertionPointToStart(&function.getBody().front());
   gpu::ReturnOp::create(device);
   device.setInsertionPointToStart(&function.getBody().front());
+  // There may be more workgroups than a driver takes in one dimension.
   group = gpu::BlockIdOp::create(device, gpu::Dimension::x);
   allGroups = gpu::GridDimOp::create(device, gpu::Dimension::x);
+  Value rest = gpu::BlockIdOp::create(device, gpu::Dimension::y);
+  group = arith::AddIOp::create(
+      device, arith::MulIOp::create(device, rest, allGroups), group);
+  allGroups = arith::MulIOp::create(
+      device, allGroups, gpu::GridDimOp::create(device, gpu::Dimension::y));
   if (groups > 1) {
     Value thread = gpu::ThreadIdOp::create(device, gpu::Dimension::x);
     Value size = constant(device, groups);
@@ -249,6 +261,8 @@ void KernelWriter::addLocal(memref::AllocOp alloc) {
                 memref::AllocOp::create(device, type).getResult());
     return;
   }
+  if (mostGroups)
+    mostGroups.setValueAttr(host.getIndexAttr(maxGroupsWithWorkspace));
   if (!hostGroups)
     hostGroups =
         arith::MulIOp::create(host, numWorkgroups, constant(host, groups));
@@ -345,10 +359,11 @@ LogicalResult KernelWriter::writeNest(ArrayRef<scf::ForOp> nest) {
   for (Value count : counts)
     hostCount = arith::MulIOp::create(host, hostCount, count);
   Value perWorkgroup = constant(host, groups);
+  mostGroups = arith::ConstantOp::create(host, host.getIndexAttr(maxGroups));
   numWorkgroups = arith::MaxUIOp::create(
       host, constant(host, 1),
       arith::MinUIOp::create(
-          host, constant(host, maxGroups),
+          host, mostGroups,
           arith::CeilDivUIOp::create(host, hostCount, perWorkgroup)));
 
   SmallVector<Value> inner;
@@ -422,6 +437,10 @@ LogicalResult KernelWriter::writeStraight(ArrayRef<Operation *> ops) {
 }
 
 LogicalResult KernelWriter::finish() {
+  function.walk([&](Operation *op) {
+    if (op != function && op->hasAttr(positionLoopAttrName))
+      function->setAttr(positionLoopAttrName, host.getUnitAttr());
+  });
   function.walk([&](memref::GetGlobalOp use) { addTable(use); });
   function.setFunctionType(FunctionType::get(
       module.getContext(), function.getBody().front().getArgumentTypes(), {}));

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/cpu/Pipeline.h"
 #include "lowering/gpu/Kernels.h"
 #include "lowering/gpu/Passes.h"
@@ -58,6 +59,8 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
       function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt();
   function->removeAttr(groupsAttrName);
   kernel.groupSize = groups * numLanes;
+  kernel.loopsOverPositions =
+      function->removeAttr(positionLoopAttrName) != nullptr;
   SmallVector<memref::AllocOp> allocs;
   function.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   for (memref::AllocOp alloc : allocs) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/gpu/Kernels.h"
 #include "lowering/gpu/Passes.h"
 
@@ -137,6 +138,8 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
   kernel.groupSize =
       function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt() * numLanes;
   function->removeAttr(groupsAttrName);
+  kernel.loopsOverPositions =
+      function->removeAttr(positionLoopAttrName) != nullptr;
   int32_t size[] = {static_cast<int32_t>(kernel.groupSize), 1, 1};
   function->setAttr(spirv::getEntryPointABIAttrName(),
                     spirv::getEntryPointABIAttr(context, size));

@@ -9,7 +9,7 @@
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?x4x32xf32>, %[[Y:[a-z0-9]+]]: memref<?x4x32xf32>, %{{[a-z0-9]+}}: !llvm.ptr)
 // CHECK-NOT: scf.for
 // CHECK-DAG: %[[COUNT:.*]] = arith.muli %[[ROWS]], %c4
-// CHECK-DAG: %[[MOST:.*]] = arith.minui %[[COUNT]], %c65535
+// CHECK-DAG: %[[MOST:.*]] = arith.minui %[[COUNT]], %c2147483647
 // CHECK-DAG: %[[GROUPS:.*]] = arith.maxui %[[MOST]], %c1
 // CHECK-DAG: %[[FLATX:.*]] = memref.reinterpret_cast %[[X]] {{.*}} to memref<?xf32>
 // CHECK-DAG: %[[FLATY:.*]] = memref.reinterpret_cast %[[Y]] {{.*}} to memref<?xf32>
@@ -23,8 +23,13 @@
 // CHECK-LABEL: gpu.func @nest_0
 // CHECK-SAME: (%[[IN:[a-z0-9]+]]: memref<?xf32>, %[[OUT:[a-z0-9]+]]: memref<?xf32>,
 // CHECK-SAME: kernel
-// CHECK-DAG: %[[GROUP:.*]] = gpu.block_id x
-// CHECK-DAG: %[[ALL:.*]] = gpu.grid_dim x
+// CHECK-DAG: %[[X:.*]] = gpu.block_id x
+// CHECK-DAG: %[[Y:.*]] = gpu.block_id y
+// CHECK-DAG: %[[WIDTH:.*]] = gpu.grid_dim x
+// CHECK-DAG: %[[HEIGHT:.*]] = gpu.grid_dim y
+// CHECK-DAG: %[[BEFORE:.*]] = arith.muli %[[Y]], %[[WIDTH]]
+// CHECK-DAG: %[[GROUP:.*]] = arith.addi %[[BEFORE]], %[[X]]
+// CHECK-DAG: %[[ALL:.*]] = arith.muli %[[WIDTH]], %[[HEIGHT]]
 // CHECK: scf.for %[[I:.*]] = %[[GROUP]] to %{{.*}} step %[[ALL]]
 // CHECK-DAG: %[[HEAD:.*]] = arith.remui %[[I]]
 // CHECK-DAG: %[[ROW:.*]] = arith.divui %[[I]]
@@ -111,6 +116,7 @@ func.func @between(%sentences: index, %rows: index, %past: index, %slots: index,
 // CHECK-LABEL: func.func @local
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: index, %[[PAST:[a-z0-9]+]]: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[a-z0-9]+}}: memref
 // CHECK-NOT: memref<16xf32>
+// CHECK: arith.minui %{{.*}}, %c65535
 // CHECK: %[[GROUPS:.*]] = arith.maxui
 // CHECK-DAG: %[[LARGE:.*]] = memref.alloc(%[[GROUPS]]) : memref<?x4096xf32>
 // CHECK-DAG: %[[LONG:.*]] = memref.alloc(%[[GROUPS]], %[[PAST]]) : memref<?x?xf32>
@@ -119,7 +125,8 @@ func.func @between(%sentences: index, %rows: index, %past: index, %slots: index,
 // CHECK: gpu.launch_func @local_0::@local_0
 // CHECK-LABEL: gpu.func @local_0
 // CHECK-DAG: memref.alloc() : memref<16xf32>
-// CHECK-DAG: %[[GROUP:.*]] = gpu.block_id x
+// CHECK-DAG: %[[X:.*]] = gpu.block_id x
+// CHECK-DAG: %[[GROUP:.*]] = arith.addi %{{.*}}, %[[X]]
 // CHECK-DAG: %[[PLACE:.*]] = arith.muli %[[GROUP]], %c4096
 // CHECK-DAG: memref.reinterpret_cast %{{.*}} to offset: [%[[PLACE]]]{{.*}} to memref<4096xf32
 // CHECK: scf.for

@@ -3,8 +3,9 @@
 usage: count_launches.py FILE [OTHER]
 
 Prints a line for each program: how many kernels a call launches at most (of a
-choice, the way that launches more), and how many stand in loops; with OTHER, how
-many more it has.
+choice, the way that launches more), how many of them stand in loops, and how many
+more there are where memories have more than one block; with OTHER, how many more
+it has.
 """
 
 import re
@@ -14,39 +15,47 @@ PROGRAM = re.compile(r"\s*func\.func @(\w+)\(.*attn\.program")
 LAUNCH = re.compile(r"\s*llvm\.call %\w+\(")
 
 
+def add(x, y):
+    return [a + b for a, b in zip(x, y)]
+
+
 def count(lines):
-    """Of the lines of a region: launches outside of loops, and within."""
-    outside = inside = 0
+    """Of the lines of a region: launches outside of loops, in loops, and more with
+    long memories."""
+    counts = [0, 0, 0]
     for line in lines:
         if LAUNCH.match(line):
-            outside += 1
+            counts[0] += 1
         elif re.match(r"\s*\}", line):
-            if "else" not in line:
-                return outside, inside
-            # The other way of a choice begins.
-            other = count(lines)
-            return max(outside, other[0]), max(inside, other[1])
+            return counts, line
         elif line.rstrip().endswith("{"):
-            more = count(lines)
+            inner, end = count(lines)
+            if "else" in end:
+                # The other way of a choice begins.
+                other, end = count(lines)
+                if "attn.long_memory" in end:
+                    inner = [*other[:2], sum(inner) - sum(other) + other[2]]
+                else:
+                    inner = [max(pair) for pair in zip(inner, other)]
             if re.match(r".*\bscf\.(for|while)\b", line):
-                inside += sum(more)
-            else:
-                outside, inside = outside + more[0], inside + more[1]
-    return outside, inside
+                inner = [0, inner[0] + inner[1], inner[2]]
+            counts = add(counts, inner)
+    return counts, ""
 
 
 def count_programs(name):
     with open(name, encoding="utf-8") as file:
         lines = iter(file)
-        return {program[1]: count(lines) for line in lines if (program := PROGRAM.match(line))}
+        return {program[1]: count(lines)[0] for line in lines if (program := PROGRAM.match(line))}
 
 
 def main():
     programs, *others = [count_programs(name) for name in sys.argv[1:]]
-    for name, (outside, inside) in programs.items():
+    for name, counts in programs.items():
         for other in others:
-            outside, inside = other[name][0] - outside, other[name][1] - inside
-        print(f"{name}: {outside} launches, {inside} in loops")
+            counts = [more - less for more, less in zip(other[name], counts)]
+        outside, inside, memories = counts
+        print(f"{name}: {outside} launches, {inside} in loops, {memories} more for long memories")
 
 
 if __name__ == "__main__":
