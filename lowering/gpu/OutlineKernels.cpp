@@ -45,8 +45,8 @@ static constexpr int64_t maxLocalBytes = 12 * 1024;
 
 /// Whether an operation is made again in the kernel that uses it.
 static bool isMadeWhereUsed(Operation *op) {
-  return op && isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp,
-                   memref::GetGlobalOp>(op);
+  return op &&
+         isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp>(op);
 }
 
 /// Puts the bodies of called functions where the calls are.
@@ -102,7 +102,6 @@ private:
   void addBuffer(Value buffer);
   Value getSize(Value buffer, int64_t dimension);
   void addLocal(memref::AllocOp alloc);
-  void addTable(memref::GetGlobalOp use);
   Value constant(ImplicitLocOpBuilder &b, int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
@@ -293,15 +292,6 @@ void KernelWriter::addLocal(memref::AllocOp alloc) {
   mapping.map(alloc.getResult(), own);
 }
 
-/// A table of constants is part of the module of each kernel that looks at it.
-void KernelWriter::addTable(memref::GetGlobalOp use) {
-  auto inner = function->getParentOfType<gpu::GPUModuleOp>();
-  if (inner.lookupSymbol(use.getName()))
-    return;
-  OpBuilder b = OpBuilder::atBlockBegin(inner.getBody());
-  b.clone(*module.lookupSymbol(use.getName()));
-}
-
 void KernelWriter::captureValue(Value value) {
   if (mapping.contains(value))
     return;
@@ -441,7 +431,6 @@ LogicalResult KernelWriter::finish() {
     if (op != function && op->hasAttr(positionLoopAttrName))
       function->setAttr(positionLoopAttrName, host.getUnitAttr());
   });
-  function.walk([&](memref::GetGlobalOp use) { addTable(use); });
   function.setFunctionType(FunctionType::get(
       module.getContext(), function.getBody().front().getArgumentTypes(), {}));
   Value one = constant(host, 1);
