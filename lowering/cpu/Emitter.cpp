@@ -476,7 +476,7 @@ bool Emitter::isPrepared(Value value) {
 }
 
 bool Emitter::needsBuffer(Value value) {
-  if (buffers.contains(value))
+  if (buffers.lookup(value))
     return true;
   auto known = storedValues.find(value);
   if (known == storedValues.end())
@@ -967,7 +967,7 @@ LogicalResult Emitter::emit(Operation *op) {
 
 LogicalResult Emitter::emitExpression(Value value, Buffer destination) {
   Operation *op = value.getDefiningOp();
-  if (op && !buffers.contains(value)) {
+  if (op && !buffers.lookup(value)) {
     if (DenseElementsAttr table = getTable(op))
       buffers[value] = getOrCreateTable(table);
     for (Value operand : op->getOperands())

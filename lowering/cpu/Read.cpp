@@ -609,6 +609,12 @@ LogicalResult ReadEmitter::emitGroup() {
 }
 
 void ReadEmitter::allocateScratch() {
+  // What regions keep for a pair is not shared by kernels either.
+  op->walk([&](Operation *inner) {
+    if (inner != op)
+      for (Value result : inner->getResults())
+        emitter.setBuffer(result, Buffer());
+  });
   Type f32 = b.getF32Type();
   const int64_t headsOfGroup = isForDevice() ? 1 : numHeads;
   // A chunk of lanes behind a block, so that the rows of all heads do not lie
