@@ -922,12 +922,19 @@ LogicalResult Emitter::emitPast(PastOp op) {
   Value rows = getAxisSizes(op.getInput())[0];
   DecoderOp decoder = op->getParentOfType<DecoderOp>();
   forEachParallel(rows, [&](ArrayRef<Value> axes) {
-    Value row = axes[0];
-    Value position = arith::IndexCastOp::create(
-        builder, builder.getIndexType(),
-        evaluate(decoder.getPosition(), {.axes = {row}, .features = {}}));
-    Value slot = slotOf(kept, row, position);
+    Value row = axes[0], slot;
+    auto findSlot = [&] {
+      Value position = arith::IndexCastOp::create(
+          builder, builder.getIndexType(),
+          evaluate(decoder.getPosition(), {.axes = {row}, .features = {}}));
+      slot = slotOf(kept, row, position);
+    };
+    // On a device the loops are one, with nothing between them.
+    if (!products.device)
+      findSlot();
     forEachChunk(getFeatures(op.getInput().getType()), [&](ElementIndex index) {
+      if (products.device)
+        findSlot();
       index.axes = {row};
       Value element = evaluate(op.getInput(), index);
       index.axes = {slot};

@@ -30,6 +30,11 @@ int64_t getExtent(llvm::StringRef dim);
 /// On a loop of a program: its iterations do not depend on each other, so that
 /// threads may share them.
 inline constexpr llvm::StringLiteral parallelAttrName = "attn.parallel";
+/// On such a loop: its iterations are pieces of the numbers from its lower to
+/// its upper bound, each as long as its step says or what is left, which the
+/// body computes as the smaller of the two. Any step, and any pieces that cover
+/// the numbers, compute the same.
+inline constexpr llvm::StringLiteral piecesAttrName = "attn.pieces";
 /// On a loop of a program for a device, and on the function of a kernel that
 /// has one: a group of lanes goes alone through as many positions as a sequence
 /// has.

@@ -16,6 +16,7 @@
 #include "lowering/cpu/Bfloat16.h"
 #include "lowering/cpu/Epilogue.h"
 #include "lowering/cpu/LoopTransforms.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/cpu/QuantizedProduct.h"
 
 #include "dialect/Axes.h"
@@ -162,14 +163,19 @@ Value ProductWriter::finish(Value row, const Outputs &outputs) {
 /// Without a mask where all outputs are there: with one, a store may take as
 /// long as many (AVX2).
 void ProductWriter::store(Value row, const Outputs &outputs, Value value) {
+  auto storeMasked = [&] {
+    vector::MaskedStoreOp::create(b, results, ValueRange{row, outputs.column},
+                                  outputs.mask, value);
+  };
+  if (options.device)
+    return storeMasked();
   auto choice = scf::IfOp::create(b, TypeRange{}, outputs.areAll,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   vector::StoreOp::create(b, value, results, ValueRange{row, outputs.column});
   b.setInsertionPointToStart(choice.elseBlock());
-  vector::MaskedStoreOp::create(b, results, ValueRange{row, outputs.column},
-                                outputs.mask, value);
+  storeMasked();
 }
 
 void ProductWriter::run() {
@@ -295,33 +301,39 @@ void Emitter::multiplyOnDevice(func::FuncOp product,
                                SmallVector<Value> operands, Value numRows,
                                Value numOutputs) {
   ImplicitLocOpBuilder &b = builder;
-  Value width = constant(numLanes), height = constant(rowsOfGroup);
-  SmallVector<Value> pieces = {
-      arith::CeilDivUIOp::create(b, numRows, height),
-      arith::CeilDivUIOp::create(b, numOutputs, width)};
+  Value width = constant(numLanes), zero = constant(0);
   SmallVector<Value> matrices(operands);
-  forEachParallel(pieces, [&](ArrayRef<Value> piece) {
-    Value row = arith::MulIOp::create(b, piece[0], height);
-    Value count = arith::MinUIOp::create(
-        b, height, arith::SubIOp::create(b, numRows, row));
-    Value column = arith::MulIOp::create(b, piece[1], width);
-    for (auto [index, matrix] : llvm::enumerate(matrices)) {
-      if (!matrix || cast<MemRefType>(matrix.getType()).getRank() != 2 ||
-          index == 3)
-        continue;
-      Value size = memref::DimOp::create(b, matrix, 1);
-      operands[index] = viewResults(
-          matrix, count, arith::MulIOp::create(b, row, size), size, size);
-    }
-    Value first = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, row, numOutputs), column);
-    Value left = arith::SubIOp::create(b, numOutputs, column);
-    operands[3] =
-        viewResults(matrices[3], count, first,
-                    arith::MinUIOp::create(b, width, left), numOutputs);
-    operands[4] = piece[1];
-    func::CallOp::create(b, product, operands);
-  });
+  OpBuilder::InsertionGuard guard(b);
+  /// Begins a loop of pieces, and answers where one begins and how long it is.
+  auto enterPieces = [&](Value size, Value most) {
+    auto loop = scf::ForOp::create(b, zero, size, most);
+    loop->setAttr(parallelAttrName, b.getUnitAttr());
+    loop->setAttr(piecesAttrName, b.getUnitAttr());
+    b.setInsertionPointToStart(loop.getBody());
+    return loop.getInductionVar();
+  };
+  auto lengthOf = [&](Value size, Value begin, Value most) -> Value {
+    return arith::MinUIOp::create(b, most,
+                                  arith::SubIOp::create(b, size, begin));
+  };
+  Value height = constant(rowsOfGroup);
+  Value row = enterPieces(numRows, height),
+        column = enterPieces(numOutputs, width);
+  Value count = lengthOf(numRows, row, height);
+  for (auto [index, matrix] : llvm::enumerate(matrices)) {
+    if (!matrix || cast<MemRefType>(matrix.getType()).getRank() != 2 ||
+        index == 3)
+      continue;
+    Value size = memref::DimOp::create(b, matrix, 1);
+    operands[index] = viewResults(
+        matrix, count, arith::MulIOp::create(b, row, size), size, size);
+  }
+  Value first = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, row, numOutputs), column);
+  operands[3] = viewResults(matrices[3], count, first,
+                            lengthOf(numOutputs, column, width), numOutputs);
+  operands[4] = arith::DivUIOp::create(b, column, constant(numLanes));
+  func::CallOp::create(b, product, operands);
 }
 
 LogicalResult Emitter::emitProduct(Operation *op, Buffer input,

@@ -31,6 +31,18 @@ Value findRoot(Value view);
 /// count.
 std::optional<Access> describeAccess(Operation *op);
 
+/// What an operation, and those in it, do with buffers; without indices where
+/// it is not known which elements. Nothing where it is not known which buffers.
+std::optional<SmallVector<Access>> collectUses(Operation *top);
+/// Whether one may write what the other uses.
+bool mayTouch(ArrayRef<Access> a, ArrayRef<Access> b);
+/// Whether a kernel may have the buffers of both, but for those that it will
+/// keep for itself.
+bool areFew(ArrayRef<Access> a, ArrayRef<Access> b);
+/// Whether what stands between has nothing to do with an operation, which uses
+/// these, so that it may be done at `place` behind it.
+bool canMoveTo(Operation *op, ArrayRef<Access> uses, Operation *place);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LOWERING_GPU_ACCESSES_H

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/cpu/Emitter.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Nests.h"
@@ -14,7 +15,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::attn {
@@ -25,68 +25,70 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// A kernel has so many buffers at most, if it can be helped: drivers may take
-/// few (lavapipe: 32).
-static constexpr size_t maxBuffers = 16;
+/// So many iterations of a few operations are done one after the other, if that
+/// saves a launch.
+static constexpr int64_t maxShort = 16;
 
 namespace {
 
-/// What an operation, and those in it, do with buffers; without indices where
-/// it is not known which elements. Nothing where it is not known which buffers.
-std::optional<SmallVector<Access>> collectUses(Operation *top) {
-  SmallVector<Access> uses;
-  WalkResult known = top->walk([&](Operation *op) {
-    if (auto access = describeAccess(op)) {
-      uses.push_back(*access);
-    } else if (isa<func::CallOp>(op)) {
-      for (Value operand : op->getOperands())
-        if (isa<MemRefType>(operand.getType()))
-          uses.push_back({op, findRoot(operand), operand, {}, true, false});
-    } else if (!isa<memref::AllocOp>(op) && op->getNumRegions() == 0 &&
-               !isMemoryEffectFree(op)) {
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  if (known.wasInterrupted())
-    return std::nullopt;
-  return uses;
-}
-
-/// Whether a kernel may have the buffers of both.
-bool areFew(ArrayRef<Access> a, ArrayRef<Access> b) {
-  llvm::SmallPtrSet<Value, maxBuffers> roots;
-  for (const Access &access : a)
-    roots.insert(access.root);
-  for (const Access &access : b)
-    roots.insert(access.root);
-  return roots.size() <= maxBuffers;
-}
-
-bool isEqual(Value a, Value b) {
-  auto x = getConstantIntValue(a), y = getConstantIntValue(b);
-  return a == b || (x && y && *x == *y);
-}
-
 /// An index in terms of the loops of a nest: which loop, times what; or a
-/// number. Nothing for others.
-using Index = std::pair<int64_t, int64_t>;
+/// number. A slot of the past is that of a loop's row: what a row writes into
+/// its slot of this step no other row looks at (see runtime/past_slots.h).
+struct Index {
+  int64_t loop, factor;
+  Value slots = {}; ///< The table that has the slot.
+
+  bool operator==(const Index &other) const {
+    return loop == other.loop && factor == other.factor && slots == other.slots;
+  }
+};
+
+/// Whether a buffer is the table of slots of a program.
+bool isSlots(Value buffer) {
+  auto argument = dyn_cast<BlockArgument>(buffer);
+  auto program =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  auto buffers =
+      program ? program->getAttrOfType<ArrayAttr>(programAttrName) : nullptr;
+  if (!buffers)
+    return false;
+  // Extents come before buffers.
+  size_t numExtents =
+      llvm::count_if(program.getArgumentTypes(), llvm::IsaPred<IndexType>);
+  size_t number = argument.getArgNumber() - numExtents;
+  if (argument.getArgNumber() < numExtents || number >= buffers.size())
+    return false;
+  auto role = cast<DictionaryAttr>(buffers[number]).getAs<StringAttr>("role");
+  return role && role.getValue() == "slot";
+}
+
+/// Nothing for what is none of these.
 std::optional<Index> normalize(Value index, ArrayRef<scf::ForOp> nest) {
   if (auto number = getConstantIntValue(index))
-    return Index(-1, *number);
+    return Index{-1, *number};
   for (auto [number, each] : llvm::enumerate(nest)) {
     scf::ForOp loop = each;
     if (index == loop.getInductionVar())
-      return Index(number, 1);
+      return Index{int64_t(number), 1};
+  }
+  if (auto cast = index.getDefiningOp<arith::IndexCastOp>()) {
+    auto load = cast.getIn().getDefiningOp<memref::LoadOp>();
+    if (!load || !isSlots(load.getMemRef()))
+      return std::nullopt;
+    auto row = normalize(load.getIndices().front(), nest);
+    if (!row || row->loop < 0 || row->factor != 1)
+      return std::nullopt;
+    return Index{row->loop, 1, load.getMemRef()};
   }
   auto product = index.getDefiningOp<arith::MulIOp>();
   if (!product)
     return std::nullopt;
   auto factor = getConstantIntValue(product.getRhs());
   auto inner = normalize(product.getLhs(), nest);
-  if (!factor || !inner || inner->first < 0)
+  if (!factor || !inner || inner->loop < 0 || inner->slots)
     return std::nullopt;
-  return Index(inner->first, inner->second * *factor);
+  return Index{inner->loop, inner->factor * *factor};
 }
 
 class NestFuser {
@@ -96,36 +98,42 @@ public:
 private:
   static bool haveSameIterations(ArrayRef<scf::ForOp> a,
                                  ArrayRef<scf::ForOp> b);
-  static bool mayTouch(ArrayRef<Access> a, ArrayRef<Access> b);
+  static bool isShort(ArrayRef<scf::ForOp> loops);
   static bool isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
                                ArrayRef<scf::ForOp> b, ArrayRef<Access> usesB);
-  bool canMoveTo(scf::ForOp nest, ArrayRef<Access> uses, Operation *place);
 };
 
 } // namespace
 
 bool NestFuser::haveSameIterations(ArrayRef<scf::ForOp> a,
                                    ArrayRef<scf::ForOp> b) {
-  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
-           auto [x, y] = pair;
-           scf::ForOp p = x, q = y;
-           return isEqual(p.getLowerBound(), q.getLowerBound()) &&
-                  isEqual(p.getUpperBound(), q.getUpperBound()) &&
-                  isEqual(p.getStep(), q.getStep());
-         });
-}
-
-/// Whether one may write what the other uses.
-bool NestFuser::mayTouch(ArrayRef<Access> a, ArrayRef<Access> b) {
-  return llvm::any_of(a, [&](const Access &x) {
-    return llvm::any_of(b, [&](const Access &y) {
-      return x.root == y.root && (x.isWrite || y.isWrite);
-    });
+  if (a.size() < b.size() || !isShort(a.drop_front(b.size())))
+    return false;
+  return llvm::all_of(llvm::zip_first(b, a), [](auto pair) {
+    auto [x, y] = pair;
+    return haveSameBounds(x, y);
   });
 }
 
+/// Whether loops around each other, if there are any, are no more than a few
+/// operations, which need not be done side by side.
+bool NestFuser::isShort(ArrayRef<scf::ForOp> loops) {
+  if (loops.empty())
+    return true;
+  int64_t count = 1;
+  for (scf::ForOp loop : loops) {
+    std::optional<APInt> own = loop.getStaticTripCount();
+    count *= own ? own->getSExtValue() : maxShort + 1;
+  }
+  scf::ForOp innermost = loops.back();
+  return count <= maxShort &&
+         llvm::none_of(*innermost.getBody(), [](Operation &op) {
+           return op.getNumRegions() > 0 || isa<func::CallOp>(op);
+         });
+}
+
 /// Whether an iteration of `b` uses of what `a` writes only what the same
-/// iteration of `a` wrote, and the like.
+/// iteration of `a` wrote, and the like. `a` may have loops more, inside.
 bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
                                  ArrayRef<scf::ForOp> b,
                                  ArrayRef<Access> usesB) {
@@ -133,16 +141,22 @@ bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
     for (const Access &y : usesB) {
       if (x.root != y.root || (!x.isWrite && !y.isWrite))
         continue;
-      if (x.view != y.view || x.isVector != y.isVector ||
-          x.indices.size() != y.indices.size())
+      if (x.view != y.view || x.indices.size() != y.indices.size())
         return false;
-      llvm::SmallBitVector loops(a.size());
-      for (auto [i, j] : llvm::zip(x.indices, y.indices)) {
+      // In a dimension in which both have an element of their own of an
+      // iteration, no other iteration has it.
+      llvm::SmallBitVector loops(b.size());
+      for (auto [number, i, j] : llvm::enumerate(x.indices, y.indices)) {
         auto p = normalize(i, a), q = normalize(j, b);
-        if (!p || !q || *p != *q)
-          return false;
-        if (p->first >= 0)
-          loops.set(p->first);
+        if (!p || !q || !(*p == *q) || p->loop < 0 ||
+            p->loop >= int64_t(b.size()))
+          continue;
+        bool isLast = number + 1 == x.indices.size();
+        scf::ForOp loop = b[p->loop];
+        auto step = getConstantIntValue(loop.getStep());
+        if (!isLast || (!x.isVector && !y.isVector) ||
+            (step && p->factor * *step >= numLanes))
+          loops.set(p->loop);
       }
       // Otherwise other iterations have the same elements.
       if (!loops.all())
@@ -151,19 +165,32 @@ bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
   return true;
 }
 
-/// Whether what stands between has nothing to do with the nest.
-bool NestFuser::canMoveTo(scf::ForOp nest, ArrayRef<Access> uses,
-                          Operation *place) {
-  for (Operation *op = nest->getNextNode(); op != place;
-       op = op->getNextNode()) {
-    auto others = collectUses(op);
-    if (!others || mayTouch(uses, *others))
-      return false;
+/// Moves nests before a choice into both ways, where there may be nests that
+/// they can become one with. Of the ways one is gone, so that no work is done
+/// twice.
+static void sinkInto(scf::IfOp choice) {
+  if (choice.getElseRegion().empty() || !hasParallel(choice))
+    return;
+  for (Operation *op = choice->getPrevNode(); op;) {
+    Operation *nest = op;
+    op = op->getPrevNode();
+    if (!isParallel(nest))
+      continue;
+    auto uses = collectUses(nest);
+    if (!uses || !canMoveTo(nest, *uses, choice))
+      continue;
+    OpBuilder b(&choice.getThenRegion().front(),
+                choice.getThenRegion().front().begin());
+    b.clone(*nest);
+    nest->moveBefore(&choice.getElseRegion().front(),
+                     choice.getElseRegion().front().begin());
   }
-  return true;
 }
 
 void NestFuser::run(Block &block) {
+  for (scf::IfOp choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))
+    if (choice->hasAttr(longMemoryAttrName))
+      sinkInto(choice);
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isParallel(&op)) {
       for (Region &region : op.getRegions())
@@ -188,20 +215,22 @@ void NestFuser::run(Block &block) {
         continue;
       auto uses = collectUses(earlier), usesOfLater = collectUses(later);
       if (!uses || !usesOfLater || !areFew(*uses, *usesOfLater) ||
+          (nest.size() > into.size() && !mayTouch(*uses, *usesOfLater)) ||
           !isIterationLocal(nest, *uses, into, *usesOfLater) ||
           !canMoveTo(earlier, *uses, later))
         continue;
       // What the earlier one computes comes first in each iteration.
       IRMapping mapping;
       OpBuilder b(into.back().getBody(), into.back().getBody()->begin());
-      SmallVector<Operation *> loops(nest.begin(), nest.end());
-      for (size_t i = 0; i < nest.size(); ++i)
+      auto shared = ArrayRef(nest).take_front(into.size());
+      SmallVector<Operation *> loops(shared.begin(), shared.end());
+      for (size_t i = 0; i < shared.size(); ++i)
         mapping.map(nest[i].getInductionVar(), into[i].getInductionVar());
-      for (auto [index, each] : llvm::enumerate(nest)) {
+      for (auto [index, each] : llvm::enumerate(shared)) {
         scf::ForOp loop = each;
         for (Operation &inner : loop.getBody()->without_terminator())
-          if (index + 1 == nest.size() || &inner != loops[index + 1])
-            b.clone(inner, mapping);
+          if (index + 1 == shared.size() || &inner != loops[index + 1])
+            b.clone(inner, mapping)->removeAttr(parallelAttrName);
       }
       earlier->erase();
     }

@@ -9,6 +9,7 @@
 
 #include "lowering/cpu/Passes.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -43,4 +44,32 @@ SmallVector<scf::ForOp> attn::collectNest(scf::ForOp outermost) {
       return nest;
     nest.push_back(inner);
   }
+}
+
+static bool isEqual(Value a, Value b) {
+  return isEqualConstantIntOrValue(getAsOpFoldResult(a), getAsOpFoldResult(b));
+}
+
+bool attn::haveSameBounds(scf::ForOp a, scf::ForOp b, bool anyStep) {
+  return isEqual(a.getLowerBound(), b.getLowerBound()) &&
+         isEqual(a.getUpperBound(), b.getUpperBound()) &&
+         (anyStep || isEqual(a.getStep(), b.getStep()));
+}
+
+arith::MinUIOp attn::getPieceLength(scf::ForOp loop) {
+  if (!loop->hasAttr(piecesAttrName))
+    return {};
+  for (Operation *user : loop.getInductionVar().getUsers()) {
+    auto left = dyn_cast<arith::SubIOp>(user);
+    if (!left || left.getRhs() != loop.getInductionVar() ||
+        !isEqual(left.getLhs(), loop.getUpperBound()))
+      continue;
+    for (Operation *length : left->getUsers())
+      if (auto least = dyn_cast<arith::MinUIOp>(length))
+        if (isEqual(least.getLhs() == left.getResult() ? least.getRhs()
+                                                       : least.getLhs(),
+                    loop.getStep()))
+          return least;
+  }
+  return {};
 }

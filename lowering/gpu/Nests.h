@@ -8,6 +8,7 @@
 #ifndef ATTN_LOWERING_GPU_NESTS_H
 #define ATTN_LOWERING_GPU_NESTS_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::attn {
@@ -20,6 +21,14 @@ bool hasParallel(Operation *op);
 /// The loops from `outermost` on that are one: the bounds of the inner ones are
 /// known outside, and between them stands nothing that touches memory.
 SmallVector<scf::ForOp> collectNest(scf::ForOp outermost);
+
+/// Whether two loops have the same bounds; `anyStep`: though not the same
+/// steps.
+bool haveSameBounds(scf::ForOp a, scf::ForOp b, bool anyStep = false);
+
+/// How long an iteration's piece is, as the body of a loop of pieces computes
+/// it (see piecesAttrName), or null.
+arith::MinUIOp getPieceLength(scf::ForOp loop);
 
 } // namespace mlir::attn
 

@@ -36,12 +36,9 @@ using namespace mlir::attn;
 /// So many workgroups are launched at most: each has an iteration of its own,
 /// so that none takes long.
 static constexpr int64_t maxGroups = std::numeric_limits<int32_t>::max();
-/// And so many where each group of lanes has a part of the workspace, which
+/// And so many groups of lanes where each has a part of the workspace, which
 /// takes iterations in turns.
-static constexpr int64_t maxGroupsWithWorkspace = 65535;
-/// What a kernel may keep in memory of its workgroup, of which devices have
-/// 16 KiB at least.
-static constexpr int64_t maxLocalBytes = 12 * 1024;
+static constexpr int64_t maxOwners = 8192;
 
 /// Whether an operation is made again in the kernel that uses it.
 static bool isMadeWhereUsed(Operation *op) {
@@ -81,9 +78,10 @@ namespace {
 /// Writes one kernel and its launch.
 class KernelWriter {
 public:
-  KernelWriter(ModuleOp module, std::string name, Location loc, int64_t groups)
+  KernelWriter(ModuleOp module, std::string name, Location loc, int64_t groups,
+               int64_t maxLocalBytes)
       : module(module), name(std::move(name)), groups(groups),
-        host(loc, module), device(loc, module) {}
+        maxLocalBytes(maxLocalBytes), host(loc, module), device(loc, module) {}
 
   /// Makes a kernel of the iterations of `nest`, loops around each other.
   LogicalResult writeNest(ArrayRef<scf::ForOp> nest);
@@ -110,7 +108,7 @@ private:
 
   ModuleOp module;
   std::string name;
-  int64_t groups;
+  int64_t groups, maxLocalBytes;
   ImplicitLocOpBuilder host, device;
   gpu::GPUFuncOp function;
   IRMapping mapping;
@@ -261,7 +259,7 @@ void KernelWriter::addLocal(memref::AllocOp alloc) {
     return;
   }
   if (mostGroups)
-    mostGroups.setValueAttr(host.getIndexAttr(maxGroupsWithWorkspace));
+    mostGroups.setValueAttr(host.getIndexAttr(maxOwners / groups));
   if (!hostGroups)
     hostGroups =
         arith::MulIOp::create(host, numWorkgroups, constant(host, groups));
@@ -491,9 +489,9 @@ namespace {
 /// Outlines the kernels of one program.
 class ProgramOutliner {
 public:
-  ProgramOutliner(func::FuncOp program, int64_t groups)
+  ProgramOutliner(func::FuncOp program, int64_t groups, int64_t maxLocalBytes)
       : program(program), module(program->getParentOfType<ModuleOp>()),
-        groups(groups) {}
+        groups(groups), maxLocalBytes(maxLocalBytes) {}
 
   LogicalResult run() {
     inlineCalls(program);
@@ -516,12 +514,12 @@ private:
   KernelWriter makeWriter(Location loc) {
     return KernelWriter(module,
                         (program.getSymName() + "_" + Twine(count++)).str(),
-                        loc, groups);
+                        loc, groups, maxLocalBytes);
   }
 
   func::FuncOp program;
   ModuleOp module;
-  int64_t groups;
+  int64_t groups, maxLocalBytes;
   unsigned count = 0;
 };
 
@@ -604,14 +602,15 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     for (auto function : module.getOps<func::FuncOp>())
       if (function->hasAttr(programAttrName))
         programs.push_back(function);
-    KernelWriter(module, "gather", module.getLoc(), groups).writeGather();
+    KernelWriter(module, "gather", module.getLoc(), groups, localBytes)
+        .writeGather();
     for (func::FuncOp program : programs) {
       if (failed(program.insertArgument(
               program.getNumArguments(),
               LLVM::LLVMPointerType::get(&getContext()), {}, program.getLoc())))
         return signalPassFailure();
       if (program.getSymName() != "prepare" &&
-          failed(ProgramOutliner(program, groups).run()))
+          failed(ProgramOutliner(program, groups, localBytes).run()))
         return signalPassFailure();
     }
   }

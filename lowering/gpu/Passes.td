@@ -16,7 +16,8 @@ def FuseNests : Pass<"attn-fuse-nests", "::mlir::ModuleOp"> {
     Each nest of loops of a program will be a launch, which takes time however small
     it is. A nest moves into a later one that has the same iterations where nothing
     between them has to do with it, and where both use a buffer that one of them
-    writes, they use it at the same indices in the same iteration.
+    writes, no iteration uses what another one does. The earlier one may have short
+    loops more inside.
 
     ```mlir
     scf.for %row = %c0 to %rows step %c1 {
@@ -38,6 +39,81 @@ def FuseNests : Pass<"attn-fuse-nests", "::mlir::ModuleOp"> {
     } {attn.parallel}
     ```
   }];
+}
+
+def FitPieces : Pass<"attn-fit-pieces", "::mlir::ModuleOp"> {
+  let summary = "computes products where their results are used";
+  let description = [{
+    The nest of a product has pieces of rows and of columns for iterations
+    (`attn.pieces`), which may be any. Where a later nest goes over the rows, and
+    over heads, and looks in an iteration only at its own head of the row (or of
+    several equal parts of the row, as queries, keys and values are), the pieces
+    become these heads, and the nests one.
+
+    ```mlir
+    scf.for %row = %c0 to %rows step %c4 {
+      scf.for %column = %c0 to %c128 step %c16 {
+        // x[row, column] ... of some rows and columns
+      } {attn.parallel, attn.pieces}
+    } {attn.parallel, attn.pieces}
+    scf.for %row = %c0 to %rows step %c1 {
+      scf.for %head = %c0 to %c4 step %c1 {
+        %a = vector.load %x[%row, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+        ...
+      } {attn.parallel}
+    } {attn.parallel}
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %row = %c0 to %rows step %c1 {
+      scf.for %head = %c0 to %c4 step %c1 {
+        %column = arith.muli %head, %c32
+        // x[row, column] ... of one row and 32 columns
+        %a = vector.load %x[%row, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+        ...
+      } {attn.parallel}
+    } {attn.parallel}
+    ```
+  }];
+}
+
+def RecomputeRows : Pass<"attn-recompute-rows", "::mlir::ModuleOp"> {
+  let summary = "computes rows again in each iteration that uses them";
+  let description = [{
+    A nest that computes rows of a buffer, each in an iteration, moves into a later
+    one whose iterations look at a few of these rows, if that takes less time than
+    what they do themselves: each computes them for itself, in a buffer of its own.
+    Where something else looks at the rows as well, the first of the iterations
+    that have the same rows stores them.
+
+    ```mlir
+    scf.for %row = %c0 to %rows step %c1 {
+      vector.store %a, %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+    } {attn.parallel}
+    scf.for %row = %c0 to %rows step %c1 {
+      scf.for %head = %c0 to %c4 step %c1 {
+        %b = vector.load %x[%row, %c0] : memref<?x16xf32>, vector<16xf32>
+        ...
+      } {attn.parallel}
+    } {attn.parallel}
+    ```
+
+    becomes
+
+    ```mlir
+    %own = memref.alloc() : memref<1x16xf32>
+    scf.for %row = %c0 to %rows step %c1 {
+      scf.for %head = %c0 to %c4 step %c1 {
+        vector.store %a, %own[%c0, %c0] : memref<1x16xf32>, vector<16xf32>
+        %b = vector.load %own[%c0, %c0] : memref<1x16xf32>, vector<16xf32>
+        ...
+      } {attn.parallel}
+    } {attn.parallel}
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
 def OutlineKernels : Pass<"attn-outline-kernels", "::mlir::ModuleOp"> {
@@ -77,7 +153,9 @@ def OutlineKernels : Pass<"attn-outline-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"groups", "groups", "int64_t", "1",
-           "how many groups of 16 lanes a workgroup has">
+           "how many groups of 16 lanes a workgroup has">,
+    Option<"localBytes", "local-bytes", "int64_t", "12 * 1024",
+           "how many bytes a kernel may keep in memory of its workgroup">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",

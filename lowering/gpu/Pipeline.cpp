@@ -22,12 +22,17 @@ void attn::buildKernelsPipeline(OpPassManager &manager, DeviceKind device,
   KernelOptions schedules = options;
   schedules.instructionSet = "gpu";
   addSchedules(manager, schedules);
+  manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createFuseNests());
+  manager.addPass(createFitPieces());
+  manager.addPass(createRecomputeRows());
   OutlineKernelsOptions outline;
   // Where lanes wait for each other at a barrier of the workgroup, it has no
   // other ones; 128 invocations are four warps.
   outline.groups = isVulkan ? 1 : 8;
+  // Of 16 KiB that each device of Vulkan has, and 48 of CUDA.
+  outline.localBytes = (isVulkan ? 12 : 32) * 1024;
   manager.addPass(createOutlineKernels(outline));
   addMath(manager, options.numerics);
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();

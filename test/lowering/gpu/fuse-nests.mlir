@@ -96,3 +96,99 @@ func.func @many(%rows: index, %a0: memref<?xf32>, %a1: memref<?xf32>, %a2: memre
   } {attn.parallel}
   return
 }
+
+// What rows append to their past, in short loops inside, goes with a read of the
+// past by the same rows and heads: no row looks at a slot that another one has new.
+// Without slots nobody knows.
+// CHECK-LABEL: func @append
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %arg0
+// CHECK-NEXT: scf.for %[[HEAD:.*]] = %c0 to %c4
+// CHECK-NEXT: scf.for %{{.*}} = %c0 to %c2
+// CHECK: vector.store %{{.*}}, %arg3[%{{.*}}, %[[HEAD]], %{{.*}}]
+// CHECK: }
+// CHECK-NOT: scf.for
+// CHECK: vector.load %arg3[%{{.*}}, %[[HEAD]], %c0]
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %arg3
+// CHECK: scf.for
+// CHECK: vector.load %arg3
+// CHECK: return
+func.func @append(%rows: index, %slots: memref<?x?xi32>, %others: memref<?x?xi32>, %past: memref<?x4x32xf32>, %x: memref<?x4x32xf32>, %y: memref<?x4x16xf32>)
+    attributes {attn.program = [{role = "slot"}, {role = "token"}, {role = "past"}, {role = "state"}, {role = "next_state"}]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.for %row = %c0 to %rows step %c1 {
+    scf.for %head = %c0 to %c4 step %c1 {
+      scf.for %chunk = %c0 to %c2 step %c1 {
+        %0 = arith.muli %chunk, %c16 : index
+        %1 = memref.load %slots[%row, %c1] : memref<?x?xi32>
+        %2 = arith.index_cast %1 : i32 to index
+        %3 = vector.load %x[%row, %head, %0] : memref<?x4x32xf32>, vector<16xf32>
+        vector.store %3, %past[%2, %head, %0] : memref<?x4x32xf32>, vector<16xf32>
+      } {attn.parallel}
+    } {attn.parallel}
+  } {attn.parallel}
+  scf.for %row = %c0 to %rows step %c1 {
+    scf.for %head = %c0 to %c4 step %c1 {
+      %0 = memref.load %slots[%row, %c0] : memref<?x?xi32>
+      %1 = arith.index_cast %0 : i32 to index
+      %2 = vector.load %past[%1, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+      vector.store %2, %y[%row, %head, %c0] : memref<?x4x16xf32>, vector<16xf32>
+    } {attn.parallel}
+  } {attn.parallel}
+  scf.for %row = %c0 to %rows step %c1 {
+    scf.for %head = %c0 to %c4 step %c1 {
+      %0 = memref.load %others[%row, %c0] : memref<?x?xi32>
+      %1 = arith.index_cast %0 : i32 to index
+      %2 = vector.load %x[%row, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+      vector.store %2, %past[%1, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+    } {attn.parallel}
+  } {attn.parallel}
+  scf.for %row = %c0 to %rows step %c1 {
+    scf.for %head = %c0 to %c4 step %c1 {
+      %0 = memref.load %others[%row, %c1] : memref<?x?xi32>
+      %1 = arith.index_cast %0 : i32 to index
+      %2 = vector.load %past[%1, %head, %c0] : memref<?x4x32xf32>, vector<16xf32>
+      vector.store %2, %y[%row, %head, %c0] : memref<?x4x16xf32>, vector<16xf32>
+    } {attn.parallel}
+  } {attn.parallel}
+  return
+}
+
+// What stands before a choice of how a memory is read goes into both ways.
+// CHECK-LABEL: func @choice
+// CHECK-NOT: scf.for
+// CHECK: scf.if
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %arg0
+// CHECK-NEXT: memref.store %{{.*}}, %arg2[%[[ROW]]]
+// CHECK-NEXT: memref.load %arg2[%[[ROW]]]
+// CHECK: } else {
+// CHECK: scf.for %[[OTHER:.*]] = %c0 to %arg0
+// CHECK: memref.store %{{.*}}, %arg2[%[[OTHER]]]
+// CHECK: scf.for
+// CHECK: memref.load %arg2[%c0]
+// CHECK: } {attn.long_memory}
+func.func @choice(%rows: index, %isLong: i1, %x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {attn.program = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %row = %c0 to %rows step %c1 {
+    memref.store %one, %x[%row] : memref<?xf32>
+  } {attn.parallel}
+  scf.if %isLong {
+    scf.for %row = %c0 to %rows step %c1 {
+      %0 = memref.load %x[%row] : memref<?xf32>
+      memref.store %0, %y[%row] : memref<?xf32>
+    } {attn.parallel}
+  } else {
+    scf.for %row = %c0 to %rows step %c1 {
+      %0 = memref.load %x[%c0] : memref<?xf32>
+      memref.store %0, %y[%row] : memref<?xf32>
+    } {attn.parallel}
+  } {attn.long_memory}
+  return
+}

@@ -112,11 +112,11 @@ func.func @between(%sentences: index, %rows: index, %past: index, %slots: index,
 
 // What a group keeps for itself lies in its kernel where it is small; what is
 // large, or of a size that only a run tells, is part of the workspace, once for each
-// group of lanes that runs.
+// group of lanes that runs, of which there are not too many.
 // CHECK-LABEL: func.func @local
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: index, %[[PAST:[a-z0-9]+]]: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[a-z0-9]+}}: memref
 // CHECK-NOT: memref<16xf32>
-// CHECK: arith.minui %{{.*}}, %c65535
+// CHECK: arith.minui %{{.*}}, %c8192
 // CHECK: %[[GROUPS:.*]] = arith.maxui
 // CHECK-DAG: %[[LARGE:.*]] = memref.alloc(%[[GROUPS]]) : memref<?x4096xf32>
 // CHECK-DAG: %[[LONG:.*]] = memref.alloc(%[[GROUPS]], %[[PAST]]) : memref<?x?xf32>
