@@ -64,6 +64,31 @@ if "vulkan:0" in devices.stdout:
     config.available_features.add("vulkan")
 else:
     lit_config.note("no device of Vulkan: kernels for it are compiled, but not run")
+# What drivers make of kernels is kept for all tests.
+config.environment["MESA_SHADER_CACHE_DIR"] = os.path.join(config.attn_test_build, "shaders")
+
+# The tests that run models do so on a device with `-D target=vulkan`: there, attnc
+# compiles for it, and the libraries open it by themselves.
+target = lit_config.params.get("target")
+if target:
+    # Without a device there is nothing to run.
+    config.unsupported = target not in config.available_features
+    config.available_features.add(f"target={target}")
+    config.name = f"attn-{target}"
+    config.test_exec_root = os.path.join(config.attn_test_build, target)
+    config.excludes += (
+        folder
+        for folder in os.listdir(config.test_source_root)
+        if folder not in ("examples", "library", "models")
+    )
+    tools = os.path.join(config.test_exec_root, "bin")
+    os.makedirs(tools, exist_ok=True)
+    attnc = os.path.join(tools, "attnc")
+    with open(attnc, "w", encoding="utf-8") as script:
+        compiler = shlex.quote(os.path.join(config.attn_tools, "attnc"))
+        script.write(f'#!/bin/sh\nexec {compiler} --target={target} "$@"\n')
+    os.chmod(attnc, 0o755)
+    config.environment["PATH"] = tools + os.pathsep + config.environment["PATH"]
 
 # What the processor has, for tests that compile code for several.
 if platform.machine() == "x86_64":

@@ -42,8 +42,8 @@ static constexpr int64_t maxOwners = 8192;
 
 /// Whether an operation is made again in the kernel that uses it.
 static bool isMadeWhereUsed(Operation *op) {
-  return op &&
-         isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp>(op);
+  return op && isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp,
+                   vector::BroadcastOp>(op);
 }
 
 /// Puts the bodies of called functions where the calls are.

@@ -21,7 +21,7 @@ using namespace mlir::attn::reference;
 
 namespace {
 
-/// A buffer as compiled code takes it: a memref and its elements.
+/// A buffer as compiled code takes it.
 class Argument {
 public:
   explicit Argument(const Tensor &tensor) : tensor(tensor) {
@@ -29,16 +29,9 @@ public:
     bytes.resize(tensor.size() * elementSize() + 16);
     for (int64_t i = 0; i < tensor.size(); ++i)
       write(i, tensor.data[i]);
-    data = {reinterpret_cast<int64_t>(bytes.data()),
-            reinterpret_cast<int64_t>(bytes.data()), 0};
-    data.append(tensor.shape.begin(), tensor.shape.end());
-    SmallVector<int64_t> strides(tensor.shape.size(), 1);
-    for (size_t i = strides.size(); i-- > 1;)
-      strides[i - 1] = strides[i] * tensor.shape[i];
-    llvm::append_range(data, strides);
   }
 
-  void *descriptor() { return data.data(); }
+  Array array() { return {bytes.data(), llvm::to_vector<6>(tensor.shape)}; }
 
   Tensor read() const {
     Tensor result = tensor;
@@ -77,7 +70,6 @@ private:
 
   Tensor tensor;
   std::vector<char> bytes;
-  SmallVector<int64_t> data; ///< The fields of a memref descriptor.
 };
 
 } // namespace
@@ -105,18 +97,10 @@ FailureOr<SmallVector<Tensor>> Module::tryEvaluate(ArrayRef<Tensor> arguments,
     std::fill(tensor.data.begin(), tensor.data.end(), tensor.width ? 1 : -77);
     buffers.emplace_back(tensor);
   }
-  SmallVector<void *> d;
+  SmallVector<Array> arrays;
   for (Argument &buffer : buffers)
-    d.push_back(buffer.descriptor());
-  // A call with more arguments than the function has is harmless in the calling
-  // conventions of the machines that tests run on.
-  d.resize(12);
-  if (buffers.size() > 12)
-    llvm::report_fatal_error("expected a test of at most 12 buffers");
-  using Function = void(void *, void *, void *, void *, void *, void *, void *,
-                        void *, void *, void *, void *, void *);
-  jit->lookup<Function>("_mlir_ciface_f")(d[0], d[1], d[2], d[3], d[4], d[5],
-                                          d[6], d[7], d[8], d[9], d[10], d[11]);
+    arrays.push_back(buffer.array());
+  jit->call("f", arrays);
   SmallVector<Tensor> results;
   for (size_t i = arguments.size(); i < buffers.size(); ++i)
     results.push_back(buffers[i].read());

@@ -36,6 +36,17 @@ struct LonelyMember : attn_team_member {
 std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
                                   StringRef instructionSet,
                                   const ProductOptions &products) {
+  auto load = [&](std::unique_ptr<OnDevice> device) -> std::unique_ptr<Jit> {
+    auto result = std::make_unique<Jit>();
+    result->device = std::move(device);
+    result->jit = loadCode(module, Target(), error);
+    return result->jit ? std::move(result) : nullptr;
+  };
+  if (usesDevice()) {
+    std::unique_ptr<OnDevice> device =
+        OnDevice::compile(module, error, products);
+    return device ? load(std::move(device)) : nullptr;
+  }
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
     error += d.str() + "\n";
     return success();
@@ -53,12 +64,47 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   buildLlvmPipeline(manager, kernels);
   if (failed(manager.run(module)))
     return nullptr;
-  std::unique_ptr<llvm::orc::LLJIT> loaded = loadCode(module, Target(), error);
-  if (!loaded)
-    return nullptr;
-  auto result = std::make_unique<Jit>();
-  result->jit = std::move(loaded);
-  return result;
+  return load(nullptr);
+}
+
+void Jit::call(const std::string &function, ArrayRef<Array> arrays) {
+  if (device) {
+    // Each size that is not fixed is an axis; the others are known.
+    SmallVector<int64_t> extents(ATTN_EXTENT_AXIS);
+    extents[ATTN_EXTENT_SHARES] = 1;
+    SmallVector<void *> buffers;
+    for (auto [array, isDynamic] :
+         llvm::zip(arrays, device->getDynamicSizes(function))) {
+      buffers.push_back(array.data);
+      for (auto [size, dynamic] : llvm::zip(array.shape, isDynamic))
+        if (dynamic)
+          extents.push_back(size);
+    }
+    return run(function, extents, buffers);
+  }
+  constexpr size_t most = 12;
+  if (arrays.size() > most)
+    llvm::report_fatal_error("expected at most 12 arrays");
+  // The fields of memref descriptors.
+  SmallVector<int64_t> descriptors[most];
+  void *d[most] = {};
+  for (auto [index, array] : llvm::enumerate(arrays)) {
+    SmallVector<int64_t> &own = descriptors[index];
+    auto address = reinterpret_cast<int64_t>(array.data);
+    own = {address, address, 0};
+    llvm::append_range(own, array.shape);
+    size_t rank = array.shape.size();
+    own.resize(3 + 2 * rank, 1);
+    for (size_t i = rank; i-- > 1;)
+      own[3 + rank + i - 1] = own[3 + rank + i] * array.shape[i];
+    d[index] = own.data();
+  }
+  // A call with more arguments than the function has is harmless in the calling
+  // conventions of the machines that tests run on.
+  using Function = void(void *, void *, void *, void *, void *, void *, void *,
+                        void *, void *, void *, void *, void *);
+  lookup<Function>("_mlir_ciface_" + function)(
+      d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11]);
 }
 
 int64_t Jit::getWorkspaceSize(const std::string &program,
@@ -69,12 +115,20 @@ int64_t Jit::getWorkspaceSize(const std::string &program,
 
 void Jit::run(const std::string &program, ArrayRef<int64_t> extents,
               ArrayRef<void *> buffers) {
+  auto *code =
+      lookup<std::remove_pointer_t<attn_program_function>>("attn_" + program);
+  // Weights are prepared by the CPU.
+  if (device && program != "prepare")
+    return device->run(
+        program,
+        {code, lookup<std::remove_pointer_t<attn_workspace_function>>(
+                   "attn_" + program + "_workspace")},
+        extents, buffers);
   LonelyMember member(extents[ATTN_EXTENT_SHARES]);
   // A program may not read what it has not written.
   std::vector<char> workspace(getWorkspaceSize(program, extents) + 63,
                               char(0xff));
   auto address = reinterpret_cast<uintptr_t>(workspace.data());
-  lookup<std::remove_pointer_t<attn_program_function>>("attn_" + program)(
-      extents.data(), buffers.data(), workspace.data() + -address % 64,
-      &member);
+  code(extents.data(), buffers.data(), workspace.data() + -address % 64,
+       &member);
 }

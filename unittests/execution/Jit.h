@@ -10,22 +10,29 @@
 
 #include "lowering/cpu/Precision.h"
 #include "runtime/compiled_model.h"
+#include "unittests/execution/OnDevice.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
-#include <array>
 #include <memory>
 #include <string>
 
 namespace mlir::attn {
 
+/// What a function of tensors is given and gives: dense, row-major, elements as
+/// compiled code has them.
+struct Array {
+  void *data;
+  SmallVector<int64_t> shape;
+};
+
 /// The machine code of a module, by the passes of a library.
 class Jit {
 public:
   /// Compiles `module`, which is consumed, for this machine, its kernels
-  /// arranged for `instructionSet` (empty: the machine's). Null and a message
-  /// on failure.
+  /// arranged for `instructionSet` (empty: the machine's), or for the device
+  /// that tests run on. Null and a message on failure.
   static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error,
                                       StringRef instructionSet = "",
                                       const ProductOptions &products = {});
@@ -38,9 +45,15 @@ public:
     return address->toPtr<Function *>();
   }
 
+  /// Empty, or why programs cannot go through so many positions of a sequence.
+  std::string checkLength(int64_t positions) {
+    return device ? device->checkLength(positions) : "";
+  }
   /// The bytes of workspace that a program of a model asks for.
   int64_t getWorkspaceSize(const std::string &program,
                            ArrayRef<int64_t> extents);
+  /// Calls a function of tensors with its arguments, then its results.
+  void call(const std::string &function, ArrayRef<Array> arrays);
   /// Runs a program of a model (see runtime/compiled_model.h), all shares by
   /// one thread.
   void run(const std::string &program, ArrayRef<int64_t> extents,
@@ -48,19 +61,7 @@ public:
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
-};
-
-/// A memref of a dense array, as compiled functions take it.
-template <size_t rank> struct Descriptor {
-  Descriptor(void *data, std::array<int64_t, rank> shape)
-      : allocated(data), aligned(data), sizes(shape) {
-    int64_t stride = 1;
-    for (size_t i = rank; i-- > 0; stride *= sizes[i])
-      strides[i] = stride;
-  }
-  void *allocated, *aligned;
-  int64_t offset = 0;
-  std::array<int64_t, rank> sizes, strides;
+  std::unique_ptr<OnDevice> device; ///< Null: programs run on the CPU.
 };
 
 } // namespace mlir::attn

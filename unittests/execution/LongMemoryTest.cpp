@@ -92,6 +92,11 @@ protected:
       llvm::report_fatal_error(error.c_str());
   }
 
+  void SetUp() override {
+    if (std::string problem = jit->checkLength(positions); !problem.empty())
+      GTEST_SKIP() << problem;
+  }
+
   static std::vector<int64_t> extentsOf(int64_t length) {
     std::vector<int64_t> extents(ATTN_EXTENT_AXIS + 1);
     extents[ATTN_EXTENT_SENTENCES] = 1;
