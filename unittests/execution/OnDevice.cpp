@@ -147,7 +147,10 @@ std::unique_ptr<OnDevice> OnDevice::compile(ModuleOp module, std::string &error,
       own.back().elementBytes = type.getElementTypeBitWidth() / 8;
       if (auto table =
               cast<DictionaryAttr>(buffer).getAs<DenseElementsAttr>("table"))
-        own.back().table = table.getRawData().vec();
+        // Of elements that are all the same, one is stored.
+        for (int64_t i = table.isSplat() ? table.getNumElements() : 1; i > 0;
+             --i)
+          llvm::append_range(own.back().table, table.getRawData());
       for (Attribute dim :
            cast<DictionaryAttr>(buffer).getAs<ArrayAttr>("dims")) {
         if (auto size = dyn_cast<IntegerAttr>(dim))
