@@ -162,6 +162,19 @@ struct Read {
 
 using Function = void(void *, void *, void *, void *, void *, void *, void *);
 
+/// A memref of a dense array, as compiled functions take it.
+template <size_t rank> struct Descriptor {
+  Descriptor(void *data, std::array<int64_t, rank> shape)
+      : allocated(data), aligned(data), sizes(shape) {
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0; stride *= sizes[i])
+      strides[i] = stride;
+  }
+  void *allocated, *aligned;
+  int64_t offset = 0;
+  std::array<int64_t, rank> sizes, strides;
+};
+
 /// The compiled read, with its arguments; `rank` is that of a query.
 template <size_t rank>
 std::function<void()> bind(std::shared_ptr<Read> read,

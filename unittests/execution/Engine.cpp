@@ -31,7 +31,9 @@ public:
       write(i, tensor.data[i]);
   }
 
-  Array array() { return {bytes.data(), llvm::to_vector<6>(tensor.shape)}; }
+  Jit::Array array() {
+    return {bytes.data(), llvm::to_vector<6>(tensor.shape)};
+  }
 
   Tensor read() const {
     Tensor result = tensor;
@@ -97,7 +99,7 @@ FailureOr<SmallVector<Tensor>> Module::tryEvaluate(ArrayRef<Tensor> arguments,
     std::fill(tensor.data.begin(), tensor.data.end(), tensor.width ? 1 : -77);
     buffers.emplace_back(tensor);
   }
-  SmallVector<Array> arrays;
+  SmallVector<Jit::Array> arrays;
   for (Argument &buffer : buffers)
     arrays.push_back(buffer.array());
   jit->call("f", arrays);

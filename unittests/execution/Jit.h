@@ -20,16 +20,16 @@
 
 namespace mlir::attn {
 
-/// What a function of tensors is given and gives: dense, row-major, elements as
-/// compiled code has them.
-struct Array {
-  void *data;
-  SmallVector<int64_t> shape;
-};
-
 /// The machine code of a module, by the passes of a library.
 class Jit {
 public:
+  /// What a function of tensors is given and gives: dense, row-major, elements
+  /// as compiled code has them.
+  struct Array {
+    void *data;
+    SmallVector<int64_t> shape;
+  };
+
   /// Compiles `module`, which is consumed, for this machine, its kernels
   /// arranged for `instructionSet` (empty: the machine's), or for the device
   /// that tests run on. Null and a message on failure.

@@ -16,7 +16,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "gtest/gtest.h"
 
 #include <cstdlib>
 
@@ -27,28 +26,6 @@ bool mlir::attn::usesDevice() {
   const char *target = std::getenv("ATTN_TEST_TARGET");
   return target && StringRef(target) == "vulkan";
 }
-
-namespace {
-
-struct NeedsDevice : testing::Environment {
-  void SetUp() override {
-    if (!usesDevice())
-      return;
-    try {
-      auto ignore = [](void *, const attn_device *) {};
-      if (attn_vulkan_driver.list(ignore, nullptr) > 0)
-        return;
-    } catch (const ::attn::DeviceError &error) {
-      GTEST_SKIP() << error.what();
-    }
-    GTEST_SKIP() << "expected a device of Vulkan, but got none";
-  }
-};
-
-const auto *const environment =
-    testing::AddGlobalTestEnvironment(new NeedsDevice);
-
-} // namespace
 
 struct OnDevice::State {
   DeviceCode code;

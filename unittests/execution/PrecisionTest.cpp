@@ -42,7 +42,7 @@ struct Matrix {
     return ArrayRef(data).slice(index * numColumns, numColumns);
   }
 
-  Array array() { return {data.data(), {numRows, numColumns}}; }
+  Jit::Array array() { return {data.data(), {numRows, numColumns}}; }
 
   int64_t numRows, numColumns;
   std::vector<float> data;
