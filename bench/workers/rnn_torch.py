@@ -86,7 +86,8 @@ class Model:
     def __init__(self, config):
         torch.set_num_threads(config["threads"])
         torch.set_num_interop_threads(1)
-        self.module = Rnnsearch(load_file(config["weights"])).eval()
+        self.device = config.get("device", "cpu")
+        self.module = Rnnsearch(load_file(config["weights"])).eval().to(self.device)
         self.run_step = self.module.step
         if config["mode"] == "compile":
             # Constants are packed for the processor, as PyTorch's guide for
@@ -101,23 +102,24 @@ class Model:
         for row, source in enumerate(sources):
             ids[row, : len(source)] = source
         self.memory, self.keys, self.state = self.module.encode(
-            torch.from_numpy(ids), torch.tensor(lengths))
+            torch.from_numpy(ids).to(self.device), torch.tensor(lengths))
         self.padding = None
         if min(lengths) < longest:
             self.padding = (torch.arange(longest)[None, None]
-                            >= torch.tensor(lengths)[:, None, None])
+                            >= torch.tensor(lengths)[:, None, None]).to(self.device)
 
     def step(self, parents, tokens, scores, count):
         state = self.state
         if parents is not None:
-            state = state[torch.from_numpy(parents.ravel())]
+            state = state[torch.from_numpy(parents.ravel()).to(self.device)]
         self.state, best, places = self.run_step(
             self.memory, self.keys, self.padding, state,
-            torch.from_numpy(tokens), torch.from_numpy(scores), count)
-        return best.numpy(), places.numpy()
+            torch.from_numpy(tokens).to(self.device),
+            torch.from_numpy(scores).to(self.device), count)
+        return best.cpu().numpy(), places.cpu().numpy()
 
     def keep(self, sentences):
-        chosen = torch.from_numpy(sentences)
+        chosen = torch.from_numpy(sentences).to(self.device)
         self.memory, self.keys = self.memory[chosen], self.keys[chosen]
         if self.padding is not None:
             self.padding = self.padding[chosen]
