@@ -40,10 +40,15 @@ static constexpr int64_t maxGroups = std::numeric_limits<int32_t>::max();
 /// takes iterations in turns.
 static constexpr int64_t maxOwners = 8192;
 
-/// Whether an operation is made again in the kernel that uses it.
+/// Whether an operation is made again in the kernel that uses it. A vector is:
+/// what is passed to kernels are numbers.
 static bool isMadeWhereUsed(Operation *op) {
-  return op && isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp,
-                   vector::BroadcastOp>(op);
+  if (!op)
+    return false;
+  if (isa<arith::ConstantOp, memref::CastOp, memref::ReinterpretCastOp>(op))
+    return true;
+  return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+         isa<VectorType>(op->getResult(0).getType()) && isMemoryEffectFree(op);
 }
 
 /// Puts the bodies of called functions where the calls are.

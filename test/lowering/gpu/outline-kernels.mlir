@@ -318,3 +318,25 @@ func.func @unknown(%sentences: index, %rows: index, %past: index, %slots: index,
   }
   return
 }
+
+// -----
+
+// What is passed to a kernel are numbers: a vector is made in it.
+// CHECK-LABEL: func.func @masked
+// CHECK-NOT: vector
+// CHECK: gpu.launch_func @masked_0::@masked_0
+// CHECK-LABEL: gpu.func @masked_0
+// CHECK: %[[MASK:.*]] = vector.create_mask
+// CHECK: vector.maskedstore %{{.*}}, %[[MASK]]
+func.func @masked(%sentences: index, %rows: index, %past: index, %slots: index, %best: index, %outputs: index,
+                  %x: memref<?x16xf32>)
+    attributes {attn.program = [{dims = ["rows", 16]}]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zeros = arith.constant dense<0.0> : vector<16xf32>
+  %mask = vector.create_mask %rows : vector<16xi1>
+  scf.for %row = %c0 to %rows step %c1 {
+    vector.maskedstore %x[%row, %c0], %mask, %zeros : memref<?x16xf32>, vector<16xi1>, vector<16xf32>
+  } {attn.parallel}
+  return
+}
