@@ -2,12 +2,22 @@
 
 import time
 
+import numpy as np
+
 from bench.workers import beam as beam_search
 
 
 def read_ids(path):
     with open(path) as file:
         return [[int(word) for word in line.split()] for line in file]
+
+
+def pad(sources):
+    """[sources, positions] The ids, with zeros behind those of shorter ones."""
+    ids = np.zeros((len(sources), max(map(len, sources))), np.int64)
+    for row, source in enumerate(sources):
+        ids[row, : len(source)] = source
+    return ids
 
 
 def results(hypotheses):

@@ -9,7 +9,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from bench.workers.decoding import decode_command
+from bench.workers.decoding import decode_command, pad
 from bench.workers.protocol import serve
 
 
@@ -165,9 +165,7 @@ class Model:
     def begin(self, sources):
         lengths = np.array([len(ids) for ids in sources], np.int32)
         longest = int(lengths.max())
-        ids = np.zeros((longest, len(sources)), np.int64)
-        for column, source in enumerate(sources):
-            ids[: len(source), column] = source
+        ids = np.ascontiguousarray(pad(sources).T)
         memory, keys, self.states = self.encoder.run(None, {"ids": ids, "lengths": lengths})
         self.memory = {"memory": memory, "keys": keys}
         self.masked = int(lengths.min()) < longest

@@ -1,12 +1,11 @@
 """rnnsearch.attn in PyTorch, eager or with a compiled step."""
 
-import numpy as np
 import torch
 import torch._inductor.config
 from safetensors.torch import load_file
 from torch import nn
 
-from bench.workers.decoding import decode_command
+from bench.workers.decoding import decode_command, pad
 from bench.workers.protocol import serve
 
 
@@ -98,11 +97,8 @@ class Model:
     def begin(self, sources):
         lengths = [len(ids) for ids in sources]
         longest = max(lengths)
-        ids = np.zeros((len(sources), longest), np.int64)
-        for row, source in enumerate(sources):
-            ids[row, : len(source)] = source
         self.memory, self.keys, self.state = self.module.encode(
-            torch.from_numpy(ids).to(self.device), torch.tensor(lengths))
+            torch.from_numpy(pad(sources)).to(self.device), torch.tensor(lengths))
         self.padding = None
         if min(lengths) < longest:
             self.padding = (torch.arange(longest)[None, None]

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch.nn import functional
 
-from bench.workers.decoding import decode_command
+from bench.workers.decoding import decode_command, pad
 from bench.workers.protocol import serve
 
 
@@ -67,14 +66,11 @@ class Model:
     def begin(self, sources):
         lengths = torch.tensor([len(ids) for ids in sources])
         longest = int(lengths.max())
-        ids = np.zeros((len(sources), longest), np.int64)
-        for row, source in enumerate(sources):
-            ids[row, : len(source)] = source
         positions = torch.arange(longest)
         self.mask = None
         if int(lengths.min()) < longest:
             self.mask = (positions < lengths[:, None])[:, None, None].to(self.device)
-        x = self.embed("encoder", torch.from_numpy(ids).to(self.device),
+        x = self.embed("encoder", torch.from_numpy(pad(sources)).to(self.device),
                        (positions + 1).to(self.device))
         for layer in self.encoder:
             n = layer.norm("self_attention/layer_norm", x)

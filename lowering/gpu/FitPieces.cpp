@@ -165,50 +165,36 @@ static void moveInto(const Product &product, const Consumer &consumer,
   rows->erase();
 }
 
-static void fitPieces(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isParallel(&op)) {
-      for (Region &region : op.getRegions())
-        for (Block &inner : region)
-          fitPieces(inner);
-      continue;
-    }
-    auto consumer = Consumer::match(cast<scf::ForOp>(op));
+/// Moves products into their consumer.
+static void fitPieces(scf::ForOp nest) {
+  auto consumer = Consumer::match(nest);
+  for (scf::ForOp earlier : collectNestsBefore(nest)) {
     if (!consumer)
+      return;
+    auto product = Product::match(earlier);
+    if (!product)
       continue;
-    SmallVector<Product> products;
-    for (Operation &earlier : block) {
-      if (&earlier == &op)
-        break;
-      if (isParallel(&earlier))
-        if (auto product = Product::match(cast<scf::ForOp>(earlier)))
-          products.push_back(std::move(*product));
-    }
-    for (const Product &product : llvm::reverse(products)) {
-      int64_t numParts = consumer->countParts(product);
-      // Other iterations must not write what the product looks at.
-      auto writesOperand = [&](const Access &use) {
-        return use.isWrite &&
-               llvm::any_of(product.uses, [&](const Access &other) {
-                 return other.root == use.root;
-               });
-      };
-      if (numParts == 0 || !areFew(product.uses, consumer->uses) ||
-          llvm::any_of(consumer->uses, writesOperand) ||
-          !canMoveTo(product.rows, product.uses, &op))
-        continue;
-      moveInto(product, *consumer, numParts);
-      consumer = Consumer::match(cast<scf::ForOp>(op));
-      if (!consumer)
-        break;
-    }
+    int64_t numParts = consumer->countParts(*product);
+    // Other iterations must not write what the product looks at.
+    auto writesOperand = [&](const Access &use) {
+      return use.isWrite &&
+             llvm::any_of(product->uses, [&](const Access &other) {
+               return other.root == use.root;
+             });
+    };
+    if (numParts == 0 || !areFew(product->uses, consumer->uses) ||
+        llvm::any_of(consumer->uses, writesOperand) ||
+        !canMoveTo(product->rows, product->uses, nest))
+      continue;
+    moveInto(*product, *consumer, numParts);
+    consumer = Consumer::match(nest);
   }
 }
 
 /// Makes the lengths of pieces numbers where all of a loop are as long, which
 /// spares the code for shorter ones.
-static void fixLengths(func::FuncOp program) {
-  program.walk([](scf::ForOp loop) {
+static void fixLengths(ModuleOp module) {
+  module.walk([](scf::ForOp loop) {
     auto begin = getConstantIntValue(loop.getLowerBound()),
          end = getConstantIntValue(loop.getUpperBound()),
          step = getConstantIntValue(loop.getStep());
@@ -227,11 +213,8 @@ struct FitPieces : attn::impl::FitPiecesBase<FitPieces> {
   using FitPiecesBase::FitPiecesBase;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<func::FuncOp>())
-      if (program->hasAttr(programAttrName)) {
-        fitPieces(program.front());
-        fixLengths(program);
-      }
+    forEachNest(getOperation(), fitPieces);
+    fixLengths(getOperation());
   }
 };
 } // namespace

@@ -93,7 +93,8 @@ std::optional<Index> normalize(Value index, ArrayRef<scf::ForOp> nest) {
 
 class NestFuser {
 public:
-  void run(Block &block);
+  /// Moves nests that have the same iterations into `later`.
+  static void fuseInto(scf::ForOp later);
 
 private:
   static bool haveSameIterations(ArrayRef<scf::ForOp> a,
@@ -171,11 +172,7 @@ bool NestFuser::isIterationLocal(ArrayRef<scf::ForOp> a, ArrayRef<Access> usesA,
 static void sinkInto(scf::IfOp choice) {
   if (choice.getElseRegion().empty() || !hasParallel(choice))
     return;
-  for (Operation *op = choice->getPrevNode(); op;) {
-    Operation *nest = op;
-    op = op->getPrevNode();
-    if (!isParallel(nest))
-      continue;
+  for (scf::ForOp nest : collectNestsBefore(choice)) {
     auto uses = collectUses(nest);
     if (!uses || !canMoveTo(nest, *uses, choice))
       continue;
@@ -187,53 +184,33 @@ static void sinkInto(scf::IfOp choice) {
   }
 }
 
-void NestFuser::run(Block &block) {
-  for (scf::IfOp choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))
-    if (choice->hasAttr(longMemoryAttrName))
-      sinkInto(choice);
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isParallel(&op)) {
-      for (Region &region : op.getRegions())
-        for (Block &inner : region)
-          run(inner);
+void NestFuser::fuseInto(scf::ForOp later) {
+  for (scf::ForOp earlier : collectNestsBefore(later)) {
+    SmallVector<scf::ForOp> nest = collectNest(earlier),
+                            into = collectNest(later);
+    // Most differ in that, which takes no walk to see.
+    if (!haveSameIterations(nest, into))
       continue;
+    auto uses = collectUses(earlier), usesOfLater = collectUses(later);
+    if (!uses || !usesOfLater || !areFew(*uses, *usesOfLater) ||
+        (nest.size() > into.size() && !mayTouch(*uses, *usesOfLater)) ||
+        !isIterationLocal(nest, *uses, into, *usesOfLater) ||
+        !canMoveTo(earlier, *uses, later))
+      continue;
+    // What the earlier one computes comes first in each iteration.
+    IRMapping mapping;
+    OpBuilder b(into.back().getBody(), into.back().getBody()->begin());
+    auto shared = ArrayRef(nest).take_front(into.size());
+    SmallVector<Operation *> loops(shared.begin(), shared.end());
+    for (size_t i = 0; i < shared.size(); ++i)
+      mapping.map(nest[i].getInductionVar(), into[i].getInductionVar());
+    for (auto [index, each] : llvm::enumerate(shared)) {
+      scf::ForOp loop = each;
+      for (Operation &inner : loop.getBody()->without_terminator())
+        if (index + 1 == shared.size() || &inner != loops[index + 1])
+          b.clone(inner, mapping)->removeAttr(parallelAttrName);
     }
-    auto later = cast<scf::ForOp>(op);
-    SmallVector<Operation *> before;
-    for (Operation &other : block) {
-      if (&other == &op)
-        break;
-      if (isParallel(&other))
-        before.push_back(&other);
-    }
-    for (Operation *candidate : llvm::reverse(before)) {
-      auto earlier = cast<scf::ForOp>(candidate);
-      SmallVector<scf::ForOp> nest = collectNest(earlier),
-                              into = collectNest(later);
-      // Most differ in that, which takes no walk to see.
-      if (!haveSameIterations(nest, into))
-        continue;
-      auto uses = collectUses(earlier), usesOfLater = collectUses(later);
-      if (!uses || !usesOfLater || !areFew(*uses, *usesOfLater) ||
-          (nest.size() > into.size() && !mayTouch(*uses, *usesOfLater)) ||
-          !isIterationLocal(nest, *uses, into, *usesOfLater) ||
-          !canMoveTo(earlier, *uses, later))
-        continue;
-      // What the earlier one computes comes first in each iteration.
-      IRMapping mapping;
-      OpBuilder b(into.back().getBody(), into.back().getBody()->begin());
-      auto shared = ArrayRef(nest).take_front(into.size());
-      SmallVector<Operation *> loops(shared.begin(), shared.end());
-      for (size_t i = 0; i < shared.size(); ++i)
-        mapping.map(nest[i].getInductionVar(), into[i].getInductionVar());
-      for (auto [index, each] : llvm::enumerate(shared)) {
-        scf::ForOp loop = each;
-        for (Operation &inner : loop.getBody()->without_terminator())
-          if (index + 1 == shared.size() || &inner != loops[index + 1])
-            b.clone(inner, mapping)->removeAttr(parallelAttrName);
-      }
-      earlier->erase();
-    }
+    earlier->erase();
   }
 }
 
@@ -242,9 +219,11 @@ struct FuseNests : attn::impl::FuseNestsBase<FuseNests> {
   using FuseNestsBase::FuseNestsBase;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<func::FuncOp>())
-      if (program->hasAttr(programAttrName))
-        NestFuser().run(program.front());
+    getOperation().walk<WalkOrder::PreOrder>([](scf::IfOp choice) {
+      if (choice->hasAttr(longMemoryAttrName))
+        sinkInto(choice);
+    });
+    forEachNest(getOperation(), NestFuser::fuseInto);
   }
 };
 } // namespace

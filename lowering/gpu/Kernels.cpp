@@ -7,6 +7,10 @@
 
 #include "lowering/gpu/Kernels.h"
 
+#include "lowering/cpu/Emitter.h"
+#include "lowering/cpu/Passes.h"
+#include "lowering/gpu/Passes.h"
+
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -30,6 +34,13 @@ FailureOr<DeviceCode> attn::compileKernels(ModuleOp module, DeviceKind device,
                                            StringRef chip) {
   return device == DeviceKind::Vulkan ? compileToSpirv(module)
                                       : compileToPtx(module, chip);
+}
+
+void attn::takeNotes(Operation *function, DeviceCode::Kernel &kernel) {
+  auto groups = cast<IntegerAttr>(function->removeAttr(groupsAttrName));
+  kernel.groupSize = groups.getInt() * numLanes;
+  kernel.loopsOverPositions =
+      function->removeAttr(positionLoopAttrName) != nullptr;
 }
 
 LogicalResult attn::expandDivisions(Operation *kernels) {

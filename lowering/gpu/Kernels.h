@@ -33,6 +33,9 @@ FailureOr<DeviceCode> compileKernels(ModuleOp module, DeviceKind device,
 /// Writes divisions that round up or down as those that devices have.
 LogicalResult expandDivisions(Operation *kernels);
 
+/// Takes from the function of a kernel what passes have noted of it.
+void takeNotes(Operation *function, DeviceCode::Kernel &kernel);
+
 /// Makes SPIR-V 1.3 of each `gpu.module` of `module`, whose lanes have been
 /// distributed. Fails after a diagnostic.
 FailureOr<DeviceCode> compileToSpirv(ModuleOp module);

@@ -9,6 +9,7 @@
 
 #include "lowering/cpu/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -44,6 +45,32 @@ SmallVector<scf::ForOp> attn::collectNest(scf::ForOp outermost) {
       return nest;
     nest.push_back(inner);
   }
+}
+
+static void forEachNest(Block &block, function_ref<void(scf::ForOp)> body) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (isParallel(&op)) {
+      body(cast<scf::ForOp>(op));
+      continue;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        forEachNest(inner, body);
+  }
+}
+
+void attn::forEachNest(ModuleOp module, function_ref<void(scf::ForOp)> body) {
+  for (auto program : module.getOps<func::FuncOp>())
+    if (program->hasAttr(programAttrName))
+      ::forEachNest(program.front(), body);
+}
+
+SmallVector<scf::ForOp> attn::collectNestsBefore(Operation *op) {
+  SmallVector<scf::ForOp> nests;
+  while ((op = op->getPrevNode()))
+    if (isParallel(op))
+      nests.push_back(cast<scf::ForOp>(op));
+  return nests;
 }
 
 static bool isEqual(Value a, Value b) {

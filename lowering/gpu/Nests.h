@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::attn {
 
@@ -21,6 +22,13 @@ bool hasParallel(Operation *op);
 /// The loops from `outermost` on that are one: the bounds of the inner ones are
 /// known outside, and between them stands nothing that touches memory.
 SmallVector<scf::ForOp> collectNest(scf::ForOp outermost);
+
+/// Runs `body` for the outermost loop of each nest of the programs, in order.
+/// It may move and erase nests before that one.
+void forEachNest(ModuleOp module, function_ref<void(scf::ForOp)> body);
+/// The outermost loops of the nests that stand before an operation in its
+/// block, the nearest first.
+SmallVector<scf::ForOp> collectNestsBefore(Operation *op);
 
 /// Whether two loops have the same bounds; `anyStep`: though not the same
 /// steps.

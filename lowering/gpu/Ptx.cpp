@@ -55,12 +55,7 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
   }
   function.setFunctionType(
       FunctionType::get(function.getContext(), entry.getArgumentTypes(), {}));
-  int64_t groups =
-      function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt();
-  function->removeAttr(groupsAttrName);
-  kernel.groupSize = groups * numLanes;
-  kernel.loopsOverPositions =
-      function->removeAttr(positionLoopAttrName) != nullptr;
+  takeNotes(function, kernel);
   SmallVector<memref::AllocOp> allocs;
   function.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   for (memref::AllocOp alloc : allocs) {

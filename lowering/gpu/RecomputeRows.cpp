@@ -345,11 +345,8 @@ static bool isCheap(const Rows &rows, const RowsUser &user) {
 
 /// Moves one nest into `nest`, if there is one that may be.
 static bool recomputeFor(scf::ForOp nest) {
-  for (Operation *earlier = nest->getPrevNode(); earlier;
-       earlier = earlier->getPrevNode()) {
-    if (!isParallel(earlier))
-      continue;
-    auto rows = Rows::match(cast<scf::ForOp>(earlier));
+  for (scf::ForOp earlier : collectNestsBefore(nest)) {
+    auto rows = Rows::match(earlier);
     auto user = rows ? RowsUser::match(nest, *rows) : std::nullopt;
     if (!user || !areFew(rows->uses, user->uses) || !isCheap(*rows, *user) ||
         !canMoveTo(rows->loop, rows->uses, nest))
@@ -369,27 +366,15 @@ static bool recomputeFor(scf::ForOp nest) {
   return false;
 }
 
-static void recomputeRows(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (isParallel(&op)) {
-      while (recomputeFor(cast<scf::ForOp>(op)))
-        ;
-      continue;
-    }
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        recomputeRows(inner);
-  }
-}
-
 namespace {
 struct RecomputeRows : attn::impl::RecomputeRowsBase<RecomputeRows> {
   using RecomputeRowsBase::RecomputeRowsBase;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<func::FuncOp>())
-      if (program->hasAttr(programAttrName))
-        recomputeRows(program.front());
+    forEachNest(getOperation(), [](scf::ForOp nest) {
+      while (recomputeFor(nest))
+        ;
+    });
   }
 };
 } // namespace

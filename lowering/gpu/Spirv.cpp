@@ -135,11 +135,7 @@ static void prepareKernel(gpu::GPUFuncOp function, DeviceCode::Kernel &kernel) {
         MemRefLayoutAttrInterface(),
         spirv::StorageClassAttr::get(context, spirv::StorageClass::Workgroup)));
   });
-  kernel.groupSize =
-      function->getAttrOfType<IntegerAttr>(groupsAttrName).getInt() * numLanes;
-  function->removeAttr(groupsAttrName);
-  kernel.loopsOverPositions =
-      function->removeAttr(positionLoopAttrName) != nullptr;
+  takeNotes(function, kernel);
   int32_t size[] = {static_cast<int32_t>(kernel.groupSize), 1, 1};
   function->setAttr(spirv::getEntryPointABIAttrName(),
                     spirv::getEntryPointABIAttr(context, size));
