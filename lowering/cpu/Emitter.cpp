@@ -124,30 +124,44 @@ Value Emitter::choose(Type type, Value condition,
   return branch.getResult(0);
 }
 
+SmallVector<Value> Emitter::countChunks(ArrayRef<int64_t> features) {
+  SmallVector<Value> counts;
+  for (int64_t size : features)
+    counts.push_back(constant(size));
+  if (!features.empty())
+    counts.back() = constant(llvm::divideCeil(features.back(), numLanes));
+  return counts;
+}
+
+ElementIndex Emitter::chunkAt(ArrayRef<int64_t> features,
+                              ArrayRef<Value> places) {
+  ElementIndex index{.axes = {}, .features = SmallVector<Value>(places)};
+  if (features.empty())
+    return index;
+  index.isVector = true;
+  Value &start = index.features.back();
+  start = arith::MulIOp::create(builder, start, constant(numLanes));
+  if (features.back() % numLanes != 0)
+    index.mask = vector::CreateMaskOp::create(
+        builder, VectorType::get({numLanes}, builder.getI1Type()),
+        ValueRange{
+            arith::SubIOp::create(builder, constant(features.back()), start)});
+  return index;
+}
+
 void Emitter::forEachChunk(ArrayRef<int64_t> features,
                            const std::function<void(ElementIndex)> &body) {
   if (features.empty())
     return body({});
+  // On a device one loop of chunks that are alike.
+  if (products.device)
+    return forEachParallel(countChunks(features), [&](ArrayRef<Value> places) {
+      body(chunkAt(features, places));
+    });
   SmallVector<Value> outer;
   for (int64_t size : features.drop_back())
     outer.push_back(constant(size));
   int64_t last = features.back(), full = last / numLanes * numLanes;
-  if (products.device) {
-    // One loop of chunks that are alike.
-    outer.push_back(constant(llvm::divideCeil(last, numLanes)));
-    return forEachParallel(outer, [&](ArrayRef<Value> place) {
-      ElementIndex index;
-      index.isVector = true;
-      index.features.assign(place.begin(), place.end());
-      Value &start = index.features.back();
-      start = arith::MulIOp::create(builder, start, constant(numLanes));
-      if (full < last)
-        index.mask = vector::CreateMaskOp::create(
-            builder, VectorType::get({numLanes}, builder.getI1Type()),
-            ValueRange{arith::SubIOp::create(builder, constant(last), start)});
-      body(index);
-    });
-  }
   forEach(outer, [&](ArrayRef<Value> indices) {
     auto chunk = [&](Value start, Value mask) {
       ElementIndex index;

@@ -182,6 +182,11 @@ public:
   /// What one of two pieces of code makes, a `type`.
   Value choose(Type type, Value condition, const std::function<Value()> &whole,
                const std::function<Value()> &otherwise);
+  /// The chunk of `numLanes` elements of the features that stands at `places`,
+  /// of which the last is its number; without features the one element.
+  ElementIndex chunkAt(ArrayRef<int64_t> features, ArrayRef<Value> places);
+  /// How many there are of each of these places.
+  SmallVector<Value> countChunks(ArrayRef<int64_t> features);
   /// Runs `body` for every element of the features, `numLanes` at a time.
   void forEachChunk(ArrayRef<int64_t> features,
                     const std::function<void(ElementIndex)> &body);

@@ -64,6 +64,7 @@ private:
   void enterOnlyQuery();
   SmallVector<Value> partAt(Value number);
   ElementIndex runningAt(Value number);
+  void keepRunning(Value number);
   std::pair<Value, Value> mergeSums(Type type,
                                     const std::function<Value(Value)> &loadSum);
 

@@ -50,6 +50,7 @@ LogicalResult ReadEmitter::forEachHeadAnd(
       op.getContexts().front(), all,
       [&](ArrayRef<Value> places) {
         head = places.front();
+        isFirst = isLast = Value();
         if (failed(findIntervals()))
           return failure();
         firstBlock = roundDown(begin, positions);
@@ -66,7 +67,6 @@ LogicalResult ReadEmitter::emitWhole() {
     LogicalResult emitted = emitBlock();
     if (succeeded(emitted) && op.getWeights())
       emitted = finishWeightsResult(emitter.constant(0), keySize);
-    isFirst = isLast = Value();
     return emitted;
   });
 }
@@ -87,6 +87,14 @@ SmallVector<Value> ReadEmitter::partAt(Value number) {
 /// And its largest score and its total.
 ElementIndex ReadEmitter::runningAt(Value number) {
   return {.axes = partAt(number), .features = {head}};
+}
+
+/// Keeps these of the current query and head, as those of block `number`.
+void ReadEmitter::keepRunning(Value number) {
+  enterOnlyQuery();
+  ElementIndex place = runningAt(number);
+  emitter.store(parts.maxima, place, emitter.load(maxima, at(head)));
+  emitter.store(parts.totals, place, emitter.load(totals, at(head)));
 }
 
 void ReadEmitter::allocateParts() {
@@ -141,16 +149,11 @@ LogicalResult ReadEmitter::emitParts() {
           parts.number = number;
           read = emitBlock();
           parts.number = Value();
-          enterOnlyQuery();
-          emitter.store(parts.maxima, runningAt(number),
-                        emitter.load(maxima, at(head)));
-          emitter.store(parts.totals, runningAt(number),
-                        emitter.load(totals, at(head)));
+          keepRunning(number);
         });
         return read;
       });
   contexts = results;
-  isFirst = isLast = Value();
   return emitted;
 }
 
@@ -190,28 +193,16 @@ ReadEmitter::mergeSums(Type type, const std::function<Value(Value)> &loadSum) {
 LogicalResult ReadEmitter::mergeContexts(unsigned number) {
   ArrayRef<int64_t> rest =
       getFeatures(op.getContexts()[number].getType()).drop_front(heads.size());
-  SmallVector<Value> sizes;
-  if (!rest.empty()) {
-    for (int64_t size : rest.drop_back())
-      sizes.push_back(emitter.constant(size));
-    sizes.push_back(emitter.constant(llvm::divideCeil(rest.back(), numLanes)));
-  }
-  return forEachHeadAnd(sizes, [&](ArrayRef<Value> places) {
+  return forEachHeadAnd(emitter.countChunks(rest), [&](ArrayRef<Value> places) {
     enterOnlyQuery();
-    ElementIndex index{.axes = place, .features = delinearize(head)};
+    ElementIndex index = emitter.chunkAt(rest, places);
+    index.axes = place;
+    SmallVector<Value> headIndices = delinearize(head);
+    index.features.insert(index.features.begin(), headIndices.begin(),
+                          headIndices.end());
     Type type = b.getF32Type();
-    llvm::append_range(index.features, places);
-    if (!rest.empty()) {
-      Value &start = index.features.back();
-      start = arith::MulIOp::create(b, start, emitter.constant(numLanes));
-      index.isVector = true;
-      if (rest.back() % numLanes != 0)
-        index.mask = vector::CreateMaskOp::create(
-            b, VectorType::get({numLanes}, b.getI1Type()),
-            ValueRange{arith::SubIOp::create(b, emitter.constant(rest.back()),
-                                             start)});
+    if (index.isVector)
       type = VectorType::get({numLanes}, type);
-    }
     Value sum = mergeSums(type, [&](Value part) {
                   ElementIndex own = index;
                   own.axes = partAt(part);
@@ -224,7 +215,7 @@ LogicalResult ReadEmitter::mergeContexts(unsigned number) {
 
 /// Reads the last blocks, which need what is known of the others.
 LogicalResult ReadEmitter::emitLastBlocks() {
-  LogicalResult emitted = forEachHeadAnd({}, [&](ArrayRef<Value>) {
+  return forEachHeadAnd({}, [&](ArrayRef<Value>) {
     enterOnlyQuery();
     auto [maximum, total] = mergeSums(b.getF32Type(), [&](Value part) {
       return emitter.load(parts.totals, runningAt(part));
@@ -237,16 +228,10 @@ LogicalResult ReadEmitter::emitLastBlocks() {
     if (failed(emitBlock()))
       return failure();
     // For the weights of the other blocks.
-    if (op.getWeights()) {
-      enterOnlyQuery();
-      ElementIndex first = runningAt(emitter.constant(0));
-      emitter.store(parts.maxima, first, emitter.load(maxima, at(head)));
-      emitter.store(parts.totals, first, emitter.load(totals, at(head)));
-    }
+    if (op.getWeights())
+      keepRunning(emitter.constant(0));
     return success();
   });
-  isFirst = isLast = Value();
-  return emitted;
 }
 
 LogicalResult ReadEmitter::emitEarlierWeights() {

@@ -275,6 +275,35 @@ TEST(Feature, NormalizersAndNorms) {
              {2.0 / 3, 2});
 }
 
+/// Of values that have no axis, such as parameters: the host makes these.
+TEST(Feature, NormalizersAndNormsWithoutAxes) {
+  expectNear(evaluateOne("attn.softmax %x : tensor<2xf32>", "tensor<2xf32>",
+                         "tensor<2xf32>", Tensor::floats({2}, {1e4, 1e4 - 1})),
+             {0.731059, 0.268941});
+  expectNear(evaluateOne("attn.hardmax %x : tensor<2x2xf32>", "tensor<2x2xf32>",
+                         "tensor<2x2xf32>",
+                         Tensor::floats({2, 2}, {3, 3, 1, 2})),
+             {1, 0, 0, 1});
+  std::string arguments =
+      "%x: tensor<2xf32>, %w: tensor<2xf32>, %b: tensor<2xf32>";
+  SmallVector<Tensor> values = {Tensor::floats({2}, {1, 3}),
+                                Tensor::floats({2}, {2, 2}),
+                                Tensor::floats({2}, {10, 10})};
+  expectNear(evaluateFunction(arguments, "tensor<2xf32>",
+                              "%0 = attn.layer_norm %x weight(%w : "
+                              "tensor<2xf32>) bias(%b : tensor<2xf32>) epsilon "
+                              "3.0 : tensor<2xf32> -> tensor<2xf32>\n"
+                              "return %0 : tensor<2xf32>",
+                              values)[0],
+             {9, 11});
+  expectNear(evaluateFunction(arguments, "tensor<2xf32>",
+                              "%0 = attn.rms_norm %x weight(%w : "
+                              "tensor<2xf32>) epsilon 4.0 : tensor<2xf32> -> "
+                              "tensor<2xf32>\nreturn %0 : tensor<2xf32>",
+                              values)[0],
+             {2.0 / 3, 2});
+}
+
 TEST(Feature, Positions) {
   Tensor position = Tensor::integers({1}, 2);
   double slow = std::pow(10000, -0.5);
