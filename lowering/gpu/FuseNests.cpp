@@ -176,9 +176,21 @@ static void sinkInto(scf::IfOp choice) {
     auto uses = collectUses(nest);
     if (!uses || !canMoveTo(nest, *uses, choice))
       continue;
-    OpBuilder b(&choice.getThenRegion().front(),
-                choice.getThenRegion().front().begin());
-    b.clone(*nest);
+    // A buffer that only the nest uses carries nothing from one iteration to
+    // the next (see attn-outline-kernels), nor may it from one way to the
+    // other: each has its own.
+    IRMapping mapping;
+    OpBuilder b(choice);
+    for (const Access &use : *uses) {
+      auto alloc = use.root.getDefiningOp<memref::AllocOp>();
+      if (alloc && !mapping.contains(use.root) &&
+          llvm::all_of(alloc->getUsers(), [&](Operation *user) {
+            return nest->isAncestor(user);
+          }))
+        b.clone(*alloc, mapping);
+    }
+    b.setInsertionPointToStart(&choice.getThenRegion().front());
+    b.clone(*nest, mapping);
     nest->moveBefore(&choice.getElseRegion().front(),
                      choice.getElseRegion().front().begin());
   }

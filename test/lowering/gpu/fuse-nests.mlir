@@ -192,3 +192,39 @@ func.func @choice(%rows: index, %isLong: i1, %x: memref<?xf32>, %y: memref<?xf32
   } {attn.long_memory}
   return
 }
+
+// What an iteration keeps to itself does not become one buffer of both ways.
+// CHECK-LABEL: func @choice_scratch
+// CHECK-DAG: %[[SCRATCH:.*]] = memref.alloc() : memref<4xf32>
+// CHECK-DAG: %[[OTHER:.*]] = memref.alloc() : memref<4xf32>
+// CHECK: scf.if
+// CHECK: memref.store %{{.*}}, %[[OTHER]][%c0]
+// CHECK: memref.load %[[OTHER]][%c0]
+// CHECK: } else {
+// CHECK: memref.store %{{.*}}, %[[SCRATCH]][%c0]
+// CHECK: memref.load %[[SCRATCH]][%c0]
+// CHECK: } {attn.long_memory}
+func.func @choice_scratch(%rows: index, %isLong: i1, %x: memref<?xf32>, %y: memref<?xf32>)
+    attributes {attn.program = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %scratch = memref.alloc() : memref<4xf32>
+  scf.for %row = %c0 to %rows step %c1 {
+    %0 = memref.load %x[%row] : memref<?xf32>
+    memref.store %0, %scratch[%c0] : memref<4xf32>
+    %1 = memref.load %scratch[%c0] : memref<4xf32>
+    memref.store %1, %x[%row] : memref<?xf32>
+  } {attn.parallel}
+  scf.if %isLong {
+    scf.for %row = %c0 to %rows step %c1 {
+      %0 = memref.load %x[%row] : memref<?xf32>
+      memref.store %0, %y[%row] : memref<?xf32>
+    } {attn.parallel}
+  } else {
+    scf.for %row = %c0 to %rows step %c1 {
+      %0 = memref.load %x[%c0] : memref<?xf32>
+      memref.store %0, %y[%row] : memref<?xf32>
+    } {attn.parallel}
+  } {attn.long_memory}
+  return
+}
