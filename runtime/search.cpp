@@ -42,7 +42,7 @@ struct Capacity {
   Capacity(const SearchOptions &options, const SearchLimits &limits);
 };
 
-bool needsWeights(const SearchOptions &options) {
+bool needsAverage(const SearchOptions &options) {
   return options.scoring.coverage > 0 || options.wantAttended ||
          (options.wantAlignment && options.alignmentHead == averageOfHeads);
 }
@@ -395,7 +395,7 @@ const Scratch::Row &SentenceSearch::row(const StepResult &step,
   const float *weights =
       step.weights + (firstRow + beam) * step.memoryPositions * step.heads;
   float *average = nullptr;
-  if (needsWeights(options)) {
+  if (needsAverage(options)) {
     average = scratch.weights.data() + beam * memoryPositions;
     averageHeads(weights, memoryPositions, step.heads, average);
   }
@@ -584,7 +584,7 @@ void SentenceSearch::take(const StepResult &step, int64_t firstRow,
   size_t memory = static_cast<size_t>(memoryPositions);
   bool covers = options.scoring.coverage > 0;
   scratch.rows.assign(live.size(), Scratch::Row());
-  if (needsWeights(options))
+  if (needsAverage(options))
     scratch.weights.assign(live.size() * memory, 0.0f);
   if (covers)
     scratch.coverage.resize(std::min(width, next.size()) * memory);
@@ -785,7 +785,7 @@ size_t searchBytes(const SearchOptions &options, const SearchLimits &limits,
   Capacity capacity(options, limits);
   Layout one, batch;
   SentenceSearch::count(capacity, one);
-  Scratch::count(capacity, needsWeights(options), batch);
+  Scratch::count(capacity, needsAverage(options), batch);
   size_t searches =
       multiplySizes({searchCount(options, limits.forced), sentences});
   Batch::count(sentences, searches, multiplySizes({capacity.most, searches}),
@@ -869,7 +869,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
                                          sentences[i]->target->vocabularySize);
     }
     capacity.emplace(options, limits);
-    batch.scratch.reserve(*capacity, needsWeights(options));
+    batch.scratch.reserve(*capacity, needsAverage(options));
   }
   std::pmr::vector<SentenceSearch> &searches = batch.searches;
   for (size_t i = 0; i < sentences.size(); ++i)
@@ -912,7 +912,7 @@ SearchOutcome search(Backend &backend, const SearchTarget &target,
     batch.parents.clear();
     StepRequest request;
     request.best = searchBest(options, /*forced=*/false);
-    request.weights = needsWeights(options);
+    request.weights = needsAverage(options) || options.wantAlignment;
     request.workers = workers;
     for (size_t i = 0; i < searches.size(); ++i) {
       int64_t before = batch.firstRows[i];
