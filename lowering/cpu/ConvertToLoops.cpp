@@ -526,6 +526,11 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
   using ConvertToLoopsBase::ConvertToLoopsBase;
 
   void runOnOperation() override {
+    if (device && external) {
+      getOperation().emitError(
+          "expected kernels of the CPU for another compiler, but got 'device'");
+      return signalPassFailure();
+    }
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (llvm::any_of(llvm::concat<const Type>(function.getArgumentTypes(),
@@ -554,7 +559,9 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     model.erase();
   }
 
-  ProductOptions getProducts() { return {precision, byteDot, device}; }
+  ProductOptions getProducts() {
+    return {precision, byteDot, device, external};
+  }
 
   LogicalResult emitEncode(ModelOp model, const AxisTable &axes,
                            PreparedValues &prepared) {

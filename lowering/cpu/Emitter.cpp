@@ -350,7 +350,7 @@ SmallVector<Value> Emitter::computeAxisSizes(Value value) {
     return {};
   if (auto bound = bindings.find(value); bound != bindings.end())
     return SmallVector<Value>(
-        getAxisSizes(bound->second.first).take_back(numAxes));
+        getAxisSizes(bound->second.outer).take_back(numAxes));
   Operation *op = value.getDefiningOp();
   assert(op && "the sizes of arguments are set by the program");
 
@@ -570,8 +570,8 @@ Value Emitter::evaluateUncached(Value value, const ElementIndex &index) {
   }
   if (auto bound = bindings.find(value); bound != bindings.end()) {
     ElementIndex outer = index;
-    outer.axes = bound->second.second(index.axes);
-    return evaluate(bound->second.first, outer);
+    outer.axes = bound->second.axes(index.axes);
+    return evaluate(bound->second.outer, outer);
   }
   Operation *op = value.getDefiningOp();
   assert(op && "an argument without a buffer or a binding");
@@ -852,6 +852,9 @@ Value Emitter::evaluateDot(DotOp op, const ElementIndex &index) {
 //===----------------------------------------------------------------------===//
 
 void Emitter::materialize(Value value, Buffer destination) {
+  // What is computed already is copied here.
+  if (products.external && !locate(value))
+    return emitExternal(value, destination);
   SmallVector<Value> sizes(getAxisSizes(value));
   forEachParallel(sizes, [&](ArrayRef<Value> axes) {
     forEachChunk(getFeatures(value.getType()), [&](ElementIndex index) {
@@ -924,6 +927,28 @@ LogicalResult Emitter::emitBlock(Block &block) {
   return success();
 }
 
+std::optional<Emitter::Place> Emitter::locate(Value value) {
+  if (Buffer buffer = buffers.lookup(value))
+    return Place{.buffer = buffer};
+  if (auto kept = histories.find(value); kept != histories.end())
+    return Place{.buffer = kept->second.data, .slots = kept->second.slots};
+  if (auto bound = bindings.find(value); bound != bindings.end())
+    return Place{.outer = bound->second.outer,
+                 .positions = bound->second.positions};
+  Operation *op = value.getDefiningOp();
+  assert(op && "an argument without a buffer or a binding");
+  if (auto parameter = dyn_cast<GetParameterOp>(op))
+    return Place{.buffer = parameterBuffer(parameter)};
+  if (!isRedirect(op) && isPrepared(value))
+    return Place{.buffer = buffers[value] = preparedValue(value)};
+  return std::nullopt;
+}
+
+void Emitter::storeIfComputed(Value value) {
+  if (products.external && !locate(value))
+    getOrMaterialize(value);
+}
+
 Value Emitter::slotOf(const History &history, Value row, Value position) {
   Value slot = load(history.slots, {.axes = {row, position}, .features = {}});
   return arith::IndexCastOp::create(builder, builder.getIndexType(), slot);
@@ -932,6 +957,7 @@ Value Emitter::slotOf(const History &history, Value row, Value position) {
 LogicalResult Emitter::emitPast(PastOp op) {
   if (!history)
     return op.emitError("expected a past in the step of a model only");
+  storeIfComputed(op.getInput());
   History kept = history(op);
   Value rows = getAxisSizes(op.getInput())[0];
   DecoderOp decoder = op->getParentOfType<DecoderOp>();

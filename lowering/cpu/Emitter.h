@@ -71,15 +71,17 @@ public:
   }
   ArrayRef<Value> getAxisSizes(Value value);
   /// Says that an argument of an inner block stands for `outer`, at the axes
-  /// that the function gives for its own.
+  /// that the function gives for its own. Where these are a row and a position,
+  /// `positions` (i32 [rows]) may have the latter.
   using AxisMap = std::function<SmallVector<Value>(ArrayRef<Value>)>;
-  void bindArgument(Value argument, Value outer, AxisMap axes) {
-    bindings[argument] = {outer, std::move(axes)};
+  void bindArgument(Value argument, Value outer, AxisMap axes,
+                    Buffer positions = {}) {
+    bindings[argument] = {outer, std::move(axes), positions};
   }
   /// The value that an argument of an inner block stands for.
   Value resolve(Value value) const {
     auto bound = bindings.find(value);
-    return bound == bindings.end() ? value : resolve(bound->second.first);
+    return bound == bindings.end() ? value : resolve(bound->second.outer);
   }
   /// Says that a scalar argument of an inner block is `scalar`, or that it is
   /// another number in each of 16 lanes.
@@ -122,6 +124,19 @@ public:
   /// In how many shares threads divide a program's kernels; set by programs
   /// that several may run at once (see DivideWork.cpp).
   Value shares;
+
+  /// Where a value lies that need not be computed.
+  struct Place {
+    /// Has the value; null for an argument of an inner block.
+    Buffer buffer;
+    /// Of a history: i32 [rows, positions], where in `buffer` an element lies.
+    Buffer slots;
+    /// Of such an argument: what it is a part of, and each row's position
+    /// there.
+    Value outer;
+    Buffer positions;
+  };
+  std::optional<Place> locate(Value value);
 
   //===--------------------------------------------------------------------===//
   // Evaluation
@@ -230,6 +245,8 @@ private:
   LogicalResult emitProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
+  /// Whether `weight` can be that of a product for `op`, with a message if not.
+  LogicalResult checkWeight(Operation *op, Value weight, int64_t numInputs);
   /// `destination` as the results of a product: `numColumns` of each row, from
   /// `first` on, where a row has `stride`.
   Value viewResults(Buffer destination, Value numRows, Value first,
@@ -237,15 +254,23 @@ private:
   /// Multiplies on a device: a group of lanes takes 16 outputs of a few rows.
   void multiplyOnDevice(func::FuncOp product, SmallVector<Value> operands,
                         Value numRows, Value numOutputs);
-  /// Calls a product whose outputs are ranked, with the results and the first
-  /// block among its operands replaced.
-  void emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
-                       Value numRows);
+  /// Calls a product whose outputs are ranked, and go to `all` where all are
+  /// wanted: `multiply` writes those from a block of 16 on to some results.
+  void emitOutputLayer(
+      Buffer all, Value numRows,
+      const std::function<void(Value results, Value firstBlock)> &multiply);
+  /// The same on a device, with the results and the first block among the
+  /// operands replaced.
   void emitOutputLayerOnDevice(func::FuncOp product,
-                               SmallVector<Value> operands, Value numRows,
-                               Value numOutputs, Value ranks);
-  /// The rows of a product's input as products of bytes take them.
-  Buffer quantizeRows(Buffer matrix, ArrayRef<Value> axes, int64_t numInputs);
+                               SmallVector<Value> operands, Value numRows);
+  /// The rows of a product's input as products of bytes take them: with their
+  /// axes, and as a matrix.
+  struct QuantizedRows {
+    Buffer rows;
+    Value matrix;
+  };
+  QuantizedRows quantizeRows(Value matrix, ArrayRef<Value> axes,
+                             int64_t numInputs);
   LogicalResult emitConvolution(Conv1dOp op, Buffer destination);
   void emitSinusoid(SinusoidOp op, Buffer destination);
   void emitRotary(RotaryOp op, Buffer destination);
@@ -256,13 +281,29 @@ private:
   LogicalResult emitRead(ReadOp op);
   LogicalResult emitScore(ScoreOp op);
   LogicalResult emitKernel(Operation *op);
+  /// The buffers of an operation's results, those that are missing made.
+  SmallVector<Buffer> getOrAllocateResults(Operation *op);
+  // Of kernels that another compiler makes, see ExternalKernels.cpp.
+  /// Computes results of one operation, or one lazy value, into buffers.
+  void emitExternal(ValueRange values, ArrayRef<Buffer> destinations);
+  /// Multiplies `input`, which is quantised where products are of bytes.
+  void emitExternalProduct(Operation *op, Buffer input, ArrayRef<Value> axes,
+                           int64_t numInputs, Value weight, Value optionalBias,
+                           int64_t numOutputs, Buffer destination);
+  /// Puts `value` into a buffer if a loop of this program would compute it.
+  void storeIfComputed(Value value);
   Value lastTruePosition(Value lengths, Value row);
 
   func::FuncOp function;
   ImplicitLocOpBuilder builder;
   DenseMap<Value, Buffer> buffers;
   DenseMap<Value, SmallVector<Value>> axisSizes;
-  DenseMap<Value, std::pair<Value, AxisMap>> bindings;
+  struct Binding {
+    Value outer;
+    AxisMap axes;
+    Buffer positions;
+  };
+  DenseMap<Value, Binding> bindings;
   DenseMap<Value, Value> scalars;
   DenseMap<Value, History> histories;
   /// What needsBuffer knows.

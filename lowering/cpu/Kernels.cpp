@@ -398,6 +398,13 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
   Type inputType = op.getInput().getType();
   ArrayRef<int64_t> weight = getFeatures(op.getWeight().getType());
   int64_t channels = weight[1], width = weight[2];
+  // Rows are quantised here: those of a convolution are its windows.
+  if (products.external && products.precision != Precision::Int8) {
+    if (failed(checkWeight(op, resolve(op.getWeight()), channels * width)))
+      return failure();
+    emitExternal(op.getResult(), destination);
+    return success();
+  }
   SmallVector<Value> sizes(getAxisSizes(op.getResult()));
   Value inputSize = getAxisSizes(op.getInput())[1];
   Buffer windows =
@@ -453,9 +460,24 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
   return success();
 }
 
+SmallVector<Buffer> Emitter::getOrAllocateResults(Operation *op) {
+  SmallVector<Buffer> results;
+  for (Value result : op->getResults()) {
+    Buffer buffer = buffers.lookup(result);
+    if (!buffer)
+      buffer = allocate(result.getType(), getAxisSizes(result));
+    results.push_back(buffers[result] = buffer);
+  }
+  return results;
+}
+
 LogicalResult Emitter::emitKernel(Operation *op) {
   if (auto scan = dyn_cast<ScanOp>(op))
     return emitScan(scan);
+  if (products.external && isa<ReadOp, ScoreOp>(op)) {
+    emitExternal(op->getResults(), getOrAllocateResults(op));
+    return success();
+  }
   if (auto read = dyn_cast<ReadOp>(op))
     return emitRead(read);
   if (isa<ObserveOp>(op))
@@ -475,10 +497,7 @@ LogicalResult Emitter::emitKernel(Operation *op) {
                "expected an operation that has a CPU kernel, but got '")
            << op->getName() << "'";
   Value result = op->getResult(0);
-  Buffer buffer = buffers.lookup(result);
-  if (!buffer)
-    buffer = allocate(result.getType(), getAxisSizes(result));
-  buffers[result] = buffer;
+  Buffer buffer = getOrAllocateResults(op).front();
   if (auto linear = dyn_cast<LinearOp>(op))
     return emitProduct(linear, getOrMaterialize(linear.getInput()),
                        SmallVector<Value>(getAxisSizes(linear.getInput())),
@@ -487,6 +506,10 @@ LogicalResult Emitter::emitKernel(Operation *op) {
                        getNumFeatureElements(result.getType()), buffer);
   if (auto convolution = dyn_cast<Conv1dOp>(op))
     return emitConvolution(convolution, buffer);
+  if (products.external) {
+    emitExternal(result, buffer);
+    return success();
+  }
   if (auto sinusoid = dyn_cast<SinusoidOp>(op)) {
     emitSinusoid(sinusoid, buffer);
     return success();
@@ -536,12 +559,26 @@ LogicalResult Emitter::emitScan(ScanOp op) {
       return place.isVector ? splat(zero) : zero;
     };
     fill(buffer, sizes, zeros);
-    if (op.getInitial().empty())
+    if (op.getInitial().empty()) {
       fill(states.back(), rows, zeros);
-    else
+    } else {
+      storeIfComputed(op.getInitial()[index]);
       fill(states.back(), rows, [&](const ElementIndex &place) {
         return evaluate(op.getInitial()[index], place);
       });
+    }
+  }
+  // Kernels that are made elsewhere read where a row is, of what lies in a
+  // buffer of its own.
+  Buffer positions;
+  if (products.external) {
+    positions = allocate(getValueType(1, {}, builder.getI32Type()), rows);
+    for (Value input : op.getInputs()) {
+      for (SliceOp slice;
+           !buffers.lookup(input) && (slice = input.getDefiningOp<SliceOp>());)
+        input = slice.getInput();
+      getOrMaterialize(input);
+    }
   }
 
   LogicalResult emitted = success();
@@ -557,10 +594,19 @@ LogicalResult Emitter::emitScan(ScanOp op) {
       Value mirrored = arith::SubIOp::create(builder, last, step);
       return arith::SelectOp::create(builder, within, mirrored, constant(0));
     };
-    for (auto [argument, input] : llvm::zip(arguments, op.getInputs())) {
-      bindArgument(argument, input, [&](ArrayRef<Value> axes) {
-        return SmallVector<Value>{axes[0], positionOf(axes[0])};
+    if (positions)
+      forEachParallel(rows, [&](ArrayRef<Value> axes) {
+        store(positions, {.axes = {axes[0]}, .features = {}},
+              arith::IndexCastOp::create(builder, builder.getI32Type(),
+                                         positionOf(axes[0])));
       });
+    for (auto [argument, input] : llvm::zip(arguments, op.getInputs())) {
+      bindArgument(
+          argument, input,
+          [&](ArrayRef<Value> axes) {
+            return SmallVector<Value>{axes[0], positionOf(axes[0])};
+          },
+          positions);
       setAxisSizes(argument, rows);
     }
     for (auto [argument, state] : llvm::zip(stateArguments, states)) {

@@ -235,9 +235,11 @@ void ChunkRanking::emitBest(Value row, Value maximum) {
 /// rows.
 void Emitter::emitOutputLayerOnDevice(func::FuncOp product,
                                       SmallVector<Value> operands,
-                                      Value numRows, Value numOutputs,
-                                      Value ranks) {
+                                      Value numRows) {
   ImplicitLocOpBuilder &b = builder;
+  Value numOutputs = ranking->outputs;
+  Value ranks = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
+                                      ranking->count, constant(0));
   constexpr int64_t any = ShapedType::kDynamic;
   Value width = constant(ATTN_CHUNK);
   Value numChunks = arith::CeilDivUIOp::create(b, numOutputs, width);
@@ -281,18 +283,16 @@ void Emitter::emitOutputLayerOnDevice(func::FuncOp product,
   });
 }
 
-void Emitter::emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
-                              Value numRows) {
+void Emitter::emitOutputLayer(
+    Buffer all, Value numRows,
+    const std::function<void(Value, Value)> &multiply) {
   ImplicitLocOpBuilder &b = builder;
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  Value all = operands[3], numOutputs = ranking->outputs, zero = constant(0),
-        one = constant(1), count = ranking->count;
+  Value numOutputs = ranking->outputs, zero = constant(0), one = constant(1),
+        count = ranking->count;
   Value ranks =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, count, zero);
-  if (products.device)
-    return emitOutputLayerOnDevice(product, operands, numRows, numOutputs,
-                                   ranks);
   Buffer scratch = allocate(getValueType(1, {ATTN_CHUNK}, f32),
                             getAxisSizes(ranking->logits));
   // The first share finds its best ones where those of all belong, the others
@@ -356,9 +356,7 @@ void Emitter::emitOutputLayer(func::FuncOp product, SmallVector<Value> operands,
       Value logits = arith::SelectOp::create(
           b, ranks, viewResults(scratch, numRows, zero, size, size),
           viewResults(all, numRows, first, size, numOutputs));
-      operands[3] = logits;
-      operands[4] = arith::DivUIOp::create(b, first, lanes);
-      func::CallOp::create(b, product, operands);
+      multiply(logits, arith::DivUIOp::create(b, first, lanes));
       auto branch = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());

@@ -44,6 +44,18 @@ inline constexpr llvm::StringLiteral positionLoopAttrName =
 /// one block of positions.
 inline constexpr llvm::StringLiteral longMemoryAttrName = "attn.long_memory";
 
+/// On the declaration of a function that calls a kernel of another compiler:
+/// the kernel, and the dimension of its results that may be computed in parts.
+inline constexpr llvm::StringLiteral externalAttrName = "attn.external";
+inline constexpr llvm::StringLiteral dividedAttrName = "attn.divided";
+/// The module of these kernels, and what says of their arguments how they lie
+/// in buffers: see attn-convert-to-loops.
+inline constexpr llvm::StringLiteral kernelsModuleName = "kernels";
+inline constexpr llvm::StringLiteral packedAttrName = "attn.packed";
+inline constexpr llvm::StringLiteral quantizedAttrName = "attn.quantized";
+inline constexpr llvm::StringLiteral slotsAttrName = "attn.slots";
+inline constexpr llvm::StringLiteral positionAttrName = "attn.position";
+
 } // namespace mlir::attn
 
 #endif // ATTN_LOWERING_CPU_PASSES_H

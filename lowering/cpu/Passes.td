@@ -34,6 +34,50 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     (lowering/cpu/QuantizedProduct.h); everything else stays f32. `byte-dot` says
     which instructions multiply bytes, and changes no bit.
 
+    With `external`, what is a kernel becomes a function of tensors in a module
+    `kernels` beside the programs, and these call it: the operation, and all that is
+    evaluated where it takes its operands, down to values that lie in buffers. The
+    programs keep what is no kernel: loops over the steps of a recurrence, copies,
+    histories, rows that are quantised, and which outputs are the best. Two kernels
+    that compute the same are one function. Attributes say where a buffer is not
+    what the type of the argument says:
+
+    | attribute | buffer |
+    |---|---|
+    | `attn.packed = "f32"` (`"bf16"`, `"int8"`) | of a product's weight: `[N / 16, K, 16]`, or as lowering/cpu/QuantizedProduct.h says |
+    | `attn.quantized = "generic"` | of a product's input: the words of its rows that multiply such weights with these instructions (`byte-dot`) |
+    | `attn.slots = 3` | of a history: `[slots, features]`; argument 3 (`i32`, rows and positions) has the slot of an element |
+    | `attn.position = 3` | `[rows, positions, features]`; argument 3 (`i32`, rows) has the position of each row |
+
+    The call takes the buffers of the arguments, then those of the results, of which
+    it may compute a part, and where this part begins. `attn.external` on its
+    declaration names the function, and `attn.divided` the dimension of the results
+    that has parts: the rows, or of a product the outputs, where a part begins at a
+    multiple of 16.
+
+    ```mlir
+    func.func @f(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+      %0 = math.tanh %x : tensor<?x16xf32>
+      return %0 : tensor<?x16xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    module @kernels {
+      func.func @kernel0(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+        %0 = math.tanh %x : tensor<?x16xf32>
+        return %0 : tensor<?x16xf32>
+      }
+    }
+    func.func private @call_kernel0(memref<?x16xf32>, memref<?x?xf32, strided<[?, 1], offset: ?>>, index)
+        attributes {attn.divided = 0 : i64, attn.external = @kernels::@kernel0}
+    func.func @f(%x: memref<?x16xf32>, %result: memref<?x16xf32>) {
+      %part = memref.subview %result[%begin, 0] [%size, 16] [1, 1] : ...
+      call @call_kernel0(%x, %part, %begin)
+    ```
+
     Expects reads to be fused and recurrences to be expanded.
 
     ```mlir
@@ -78,7 +122,9 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
              clEnumValN(::mlir::attn::ByteDot::Avx512Vnni, "avx512-vnni", "vpdpbusd of 512 bits"),
              clEnumValN(::mlir::attn::ByteDot::Dp4a, "dp4a", "dp4a of CUDA's devices"))}]>,
     Option<"device", "device", "bool", "false",
-           "write loops of which a device runs all iterations side by side">
+           "write loops of which a device runs all iterations side by side">,
+    Option<"external", "external", "bool", "false",
+           "leave kernels to another compiler, as functions of tensors that are called">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

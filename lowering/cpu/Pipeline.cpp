@@ -9,6 +9,7 @@
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/graph/Passes.h"
+#include "lowering/halide/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -46,6 +47,7 @@ void attn::buildLoopsPipeline(OpPassManager &manager,
   options.precision = products.precision;
   options.byteDot = products.byteDot;
   options.device = products.device;
+  options.external = products.external;
   manager.addPass(createConvertToLoops(options));
 }
 
@@ -74,6 +76,8 @@ void attn::buildLlvmPipeline(OpPassManager &manager,
   addSchedules(manager, options);
   manager.addPass(createDivideWork());
   manager.addPass(createPlanWorkspace());
+  if (options.external)
+    manager.addPass(createCallKernels());
   addMath(manager, options.numerics);
   addLlvmConversions(manager);
 }

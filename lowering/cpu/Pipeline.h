@@ -44,6 +44,8 @@ struct KernelOptions {
   std::string instructionSet = "portable";
   /// A file of schedules that come first, or empty.
   std::string scheduleFile;
+  /// Whether Halide makes them (see ProductOptions).
+  bool external = false;
 };
 /// Parts of pipelines that those of devices have too: kernels arranged,
 /// functions written as arithmetic, and what loops are left with.

@@ -30,3 +30,23 @@ StringRef mlir::attn::stringifyPrecision(Precision precision) {
   }
   llvm_unreachable("all precisions are covered");
 }
+
+StringRef mlir::attn::stringifyByteDot(ByteDot dot) {
+  switch (dot) {
+  case ByteDot::Generic:
+    return "generic";
+  case ByteDot::Sse2:
+    return "sse2";
+  case ByteDot::Avx2:
+    return "avx2";
+  case ByteDot::Avx512:
+    return "avx512";
+  case ByteDot::AvxVnni:
+    return "avx-vnni";
+  case ByteDot::Avx512Vnni:
+    return "avx512-vnni";
+  case ByteDot::Dp4a:
+    return "dp4a";
+  }
+  llvm_unreachable("all forms are covered");
+}

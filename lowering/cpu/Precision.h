@@ -44,11 +44,16 @@ struct ProductOptions {
   /// Whether kernels are for a device, where all iterations that do not depend
   /// on each other run side by side, instead of a few threads.
   bool device = false;
+  /// Whether another compiler makes the kernels: they are called, and what they
+  /// compute stands in functions of tensors (see ExternalKernels.cpp).
+  bool external = false;
 };
 
 /// The precision that users call `name`.
 std::optional<Precision> parsePrecision(llvm::StringRef name);
 llvm::StringRef stringifyPrecision(Precision precision);
+/// The option of attn-convert-to-loops.
+llvm::StringRef stringifyByteDot(ByteDot dot);
 /// The size of a weight.
 inline int64_t getWeightBytes(Precision precision) {
   return precision == Precision::F32 ? 4 : precision == Precision::BF16 ? 2 : 1;

@@ -281,20 +281,20 @@ Value Emitter::viewResults(Buffer destination, Value numRows, Value first,
       ArrayRef<OpFoldResult>{stride, builder.getIndexAttr(1)});
 }
 
-Buffer Emitter::quantizeRows(Buffer matrix, ArrayRef<Value> axes,
-                             int64_t numInputs) {
+Emitter::QuantizedRows Emitter::quantizeRows(Value matrix, ArrayRef<Value> axes,
+                                             int64_t numInputs) {
   int64_t size = getQuantizedRowSize(numInputs, products.byteDot);
   Type i32 = builder.getI32Type();
   SmallVector<int64_t> shape(axes.size(), ShapedType::kDynamic);
   shape.push_back(size);
-  Buffer quantized =
-      asMatrix(builder, allocateBuffer(MemRefType::get(shape, i32), axes),
-               memref::DimOp::create(builder, matrix, 0), size);
+  Buffer rows = allocateBuffer(MemRefType::get(shape, i32), axes);
+  Value quantized =
+      asMatrix(builder, rows, memref::DimOp::create(builder, matrix, 0), size);
   func::CallOp::create(
       builder,
       getOrCreateRowQuantizer(function->getParentOfType<ModuleOp>(), products),
       ValueRange{matrix, quantized});
-  return quantized;
+  return {rows, quantized};
 }
 
 void Emitter::multiplyOnDevice(func::FuncOp product,
@@ -336,23 +336,39 @@ void Emitter::multiplyOnDevice(func::FuncOp product,
   func::CallOp::create(b, product, operands);
 }
 
+LogicalResult Emitter::checkWeight(Operation *op, Value weight,
+                                   int64_t numInputs) {
+  if (!packedWeight || getNumAxes(weight.getType()) != 0 ||
+      (preparedValue && !isPrepared(weight) && !getUniformConstant(weight)))
+    return op->emitError(
+        "expected a weight that is known when the model is opened");
+  if (products.precision == Precision::Int8 && numInputs > maxQuantizedInputs)
+    return op->emitError("expected at most ")
+           << maxQuantizedInputs << " inputs of a product in int8, but got "
+           << numInputs;
+  return success();
+}
+
 LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                                    ArrayRef<Value> axes, int64_t numInputs,
                                    Value weight, Value optionalBias,
                                    int64_t numOutputs, Buffer destination) {
   weight = resolve(weight);
-  if (!packedWeight || getNumAxes(weight.getType()) != 0 ||
-      (preparedValue && !isPrepared(weight) && !getUniformConstant(weight)))
-    return op->emitError(
-        "expected a weight that is known when the model is opened");
+  if (failed(checkWeight(op, weight, numInputs)))
+    return failure();
   bool quantized = products.precision == Precision::Int8;
-  if (quantized && numInputs > maxQuantizedInputs)
-    return op->emitError("expected at most ")
-           << maxQuantizedInputs << " inputs of a product in int8, but got "
-           << numInputs;
   Value numRows = constant(1);
   for (Value size : axes)
     numRows = arith::MulIOp::create(builder, numRows, size);
+  if (products.external) {
+    if (quantized)
+      input = quantizeRows(asMatrix(builder, input, numRows, numInputs), axes,
+                           numInputs)
+                  .rows;
+    emitExternalProduct(op, input, axes, numInputs, weight, optionalBias,
+                        numOutputs, destination);
+    return success();
+  }
 
   constexpr int64_t any = ShapedType::kDynamic;
   Type f32 = builder.getF32Type();
@@ -370,7 +386,7 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
       weights);
   Value rows = asMatrix(builder, input, numRows, numInputs);
   if (quantized)
-    rows = quantizeRows(rows, axes, numInputs);
+    rows = quantizeRows(rows, axes, numInputs).matrix;
   bool isRanked = ranking && op->getResult(0) == ranking->logits;
   SmallVector<Value> operands = {
       rows, weights,
@@ -389,8 +405,14 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
   auto product = getOrCreateProduct(function->getParentOfType<ModuleOp>(),
                                     linear, products);
   Value numBlocks = constant(llvm::divideCeil(numOutputs, numLanes));
-  if (isRanked)
-    emitOutputLayer(product, operands, numRows);
+  if (isRanked && products.device)
+    emitOutputLayerOnDevice(product, operands, numRows);
+  else if (isRanked)
+    emitOutputLayer(destination, numRows, [&](Value results, Value firstBlock) {
+      operands[3] = results;
+      operands[4] = firstBlock;
+      func::CallOp::create(builder, product, operands);
+    });
   else if (products.device)
     multiplyOnDevice(product, operands, numRows, constant(numOutputs));
   else

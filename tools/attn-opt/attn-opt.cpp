@@ -12,6 +12,7 @@
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Pipeline.h"
 #include "lowering/graph/Passes.h"
+#include "lowering/halide/Passes.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -23,6 +24,7 @@ int main(int argc, char **argv) {
   mlir::attn::registerAttnGraphPasses();
   mlir::attn::registerAttnCpuPasses();
   mlir::attn::registerAttnGpuPasses();
+  mlir::attn::registerAttnHalidePasses();
   mlir::attn::registerCpuPipelines();
   mlir::attn::registerGpuPipelines();
 

@@ -1,0 +1,254 @@
+//===- CallKernels.cpp - calls of kernels that Halide makes ---------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Memrefs become halide_buffer_t, of which Halide's ABI says this much:
+//
+//   struct halide_dimension_t { int32_t min, extent, stride; uint32_t flags; };
+//   struct halide_buffer_t {
+//     uint64_t device;
+//     const void *device_interface;
+//     uint8_t *host;    // The element whose coordinates are all min.
+//     uint64_t flags;
+//     struct { uint8_t code, bits; uint16_t lanes; } type;
+//     int32_t dimensions;
+//     halide_dimension_t *dim;
+//     void *padding;
+//   };
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/halide/Passes.h"
+
+#include "lowering/cpu/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_CALLKERNELS
+#include "lowering/halide/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// What the runtime does where a kernel fails.
+static constexpr StringLiteral failureName = "attn_kernel_failed";
+
+namespace {
+
+/// The fields that are not zero.
+enum BufferField { HostField = 2, TypeField = 4, DimensionsField, DimField };
+enum DimensionField { MinField, ExtentField, StrideField };
+enum TypeCode { Int, UInt, Float };
+
+/// Writes the body of a function that calls a kernel.
+class CallWriter {
+public:
+  CallWriter(func::FuncOp caller, LLVM::LLVMFuncOp kernel,
+             LLVM::LLVMFuncOp failure)
+      : caller(caller), kernel(kernel), failure(failure),
+        b(ImplicitLocOpBuilder::atBlockEnd(caller.getLoc(),
+                                           caller.addEntryBlock())) {
+    Type i8 = b.getI8Type(), i16 = b.getIntegerType(16), i32 = b.getI32Type(),
+         i64 = b.getI64Type();
+    pointer = LLVM::LLVMPointerType::get(b.getContext());
+    auto structure = [&](ArrayRef<Type> fields) {
+      return LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
+    };
+    dimensionType = structure({i32, i32, i32, i32});
+    bufferType = structure({i64, pointer, pointer, i64,
+                            structure({i8, i8, i16}), i32, pointer, pointer});
+  }
+
+  void run(unsigned numResults);
+
+private:
+  Value constant(Type type, int64_t value) {
+    return LLVM::ConstantOp::create(b, type, b.getIntegerAttr(type, value));
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  }
+  /// An array of this function's own.
+  Value makeArray(Type element, size_t size) {
+    return LLVM::AllocaOp::create(b, pointer, element,
+                                  constant(b.getI64Type(), size));
+  }
+  Value addressOf(Type type, Value array, ArrayRef<LLVM::GEPArg> indices) {
+    return LLVM::GEPOp::create(b, pointer, type, array, indices);
+  }
+  Value writeBuffer(unsigned number, Value firstDimension, Value memref,
+                    Value begin);
+
+  func::FuncOp caller;
+  LLVM::LLVMFuncOp kernel, failure;
+  ImplicitLocOpBuilder b;
+  Type pointer, dimensionType, bufferType;
+  Value buffers, exists;
+  int64_t divided = -1; ///< The dimension of results that has parts.
+};
+
+} // namespace
+
+/// Describes `memref`; a result begins at `begin`.
+Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
+                              Value begin) {
+  auto type = cast<MemRefType>(memref.getType());
+  Type element = type.getElementType(), i32 = b.getI32Type();
+  auto index = static_cast<int32_t>(number);
+  auto store = [&](BufferField field, Value value) {
+    LLVM::StoreOp::create(b, value,
+                          addressOf(bufferType, buffers, {index, field}));
+  };
+  LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, bufferType),
+                        addressOf(bufferType, buffers, {index}));
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, memref);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
+      b, metadata.getBaseBuffer());
+  address = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  address = LLVM::IntToPtrOp::create(b, pointer, ValueRange{address});
+  Value offset =
+      arith::IndexCastOp::create(b, b.getI64Type(), metadata.getOffset());
+  store(HostField, addressOf(element, address, {LLVM::GEPArg(offset)}));
+  const int64_t bits = element.getIntOrFloatBitWidth();
+  const TypeCode code = isa<FloatType>(element) ? Float
+                        : bits < 32             ? UInt
+                                                : Int;
+  Value place = addressOf(bufferType, buffers, {index, TypeField});
+  for (auto [field, value] : llvm::enumerate(
+           ArrayRef<std::pair<Type, int64_t>>{{b.getI8Type(), code},
+                                              {b.getI8Type(), bits},
+                                              {b.getIntegerType(16), 1}}))
+    LLVM::StoreOp::create(
+        b, constant(value.first, value.second),
+        addressOf(cast<LLVM::LLVMStructType>(bufferType).getBody()[TypeField],
+                  place, {0, static_cast<int32_t>(field)}));
+  const int64_t rank = type.getRank();
+  store(DimensionsField, constant(i32, rank));
+  store(DimField, dimensions);
+  for (int64_t i = 0; i < rank; ++i) {
+    // Halide begins with what lies closest together.
+    const int64_t own = rank - 1 - i;
+    auto storeDimension = [&](DimensionField field, Value value) {
+      LLVM::StoreOp::create(b, value,
+                            addressOf(dimensionType, dimensions,
+                                      {static_cast<int32_t>(i), field}));
+    };
+    Value size = metadata.getSizes()[own];
+    bool isDivided = begin && own == divided;
+    storeDimension(MinField, isDivided ? toI32(begin) : constant(i32, 0));
+    storeDimension(ExtentField, toI32(size));
+    storeDimension(StrideField, toI32(metadata.getStrides()[own]));
+    if (!begin)
+      continue;
+    Value isSome = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, size,
+                                         arith::ConstantIndexOp::create(b, 0));
+    exists =
+        exists ? arith::AndIOp::create(b, exists, isSome).getResult() : isSome;
+  }
+  return addressOf(bufferType, buffers, {index});
+}
+
+void CallWriter::run(unsigned numResults) {
+  if (auto attr = caller->getAttrOfType<IntegerAttr>(dividedAttrName))
+    divided = attr.getInt();
+  caller->removeAttr(dividedAttrName);
+  caller->removeAttr(externalAttrName);
+  MLIRContext *context = b.getContext();
+  caller->setAttr("llvm.linkage",
+                  LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
+  // A program that calls many would have all of their arrays.
+  caller->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+
+  auto memrefs = caller.getArguments().drop_back();
+  Value begin = caller.getArguments().back();
+  size_t numDimensions = 0;
+  for (Value memref : memrefs)
+    numDimensions += cast<MemRefType>(memref.getType()).getRank();
+  buffers = makeArray(bufferType, memrefs.size());
+  Value dimensions = makeArray(dimensionType, numDimensions);
+  SmallVector<Value> operands;
+  int32_t place = 0;
+  for (auto [number, memref] : llvm::enumerate(memrefs)) {
+    operands.push_back(writeBuffer(
+        number, addressOf(dimensionType, dimensions, {place}), memref,
+        number + numResults < memrefs.size() ? Value() : begin));
+    place += cast<MemRefType>(memref.getType()).getRank();
+  }
+  auto emitCall = [&] {
+    Value status = LLVM::CallOp::create(b, kernel, operands).getResult();
+    Value failed = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, status,
+                                         constant(b.getI32Type(), 0));
+    auto branch = scf::IfOp::create(b, failed, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    LLVM::CallOp::create(b, failure, ValueRange());
+  };
+  if (exists) {
+    // Nothing is computed of an empty part.
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    emitCall();
+  } else {
+    emitCall();
+  }
+  func::ReturnOp::create(b);
+}
+
+namespace {
+
+struct CallKernels : attn::impl::CallKernelsBase<CallKernels> {
+  using CallKernelsBase::CallKernelsBase;
+
+  void runOnOperation() override {
+    ModuleOp program = getOperation();
+    SmallVector<func::FuncOp> callers;
+    for (auto function : program.getOps<func::FuncOp>())
+      if (function->hasAttr(externalAttrName))
+        callers.push_back(function);
+    if (callers.empty())
+      return;
+    MLIRContext *context = &getContext();
+    auto pointer = LLVM::LLVMPointerType::get(context);
+    auto declare = [&](StringRef name, Type result, size_t numOperands) {
+      OpBuilder builder = OpBuilder::atBlockBegin(program.getBody());
+      auto function = LLVM::LLVMFuncOp::create(
+          builder, program.getLoc(), name,
+          LLVM::LLVMFunctionType::get(result,
+                                      SmallVector<Type>(numOperands, pointer)));
+      // Nothing of it leaves the library.
+      function.setVisibility_(LLVM::Visibility::Hidden);
+      return function;
+    };
+    LLVM::LLVMFuncOp failure =
+        declare(failureName, LLVM::LLVMVoidType::get(context), 0);
+    for (func::FuncOp caller : callers) {
+      auto name = caller->getAttrOfType<SymbolRefAttr>(externalAttrName);
+      auto kernel = dyn_cast_or_null<func::FuncOp>(
+          SymbolTable::lookupSymbolIn(program, name));
+      if (!kernel) {
+        caller.emitError("expected the kernel '")
+            << name << "', but it is not there";
+        return signalPassFailure();
+      }
+      CallWriter(caller,
+                 declare(kernel.getSymName(), IntegerType::get(context, 32),
+                         caller.getNumArguments() - 1),
+                 failure)
+          .run(kernel.getNumResults());
+    }
+    program.lookupSymbol(kernelsModuleName)->erase();
+  }
+};
+
+} // namespace
