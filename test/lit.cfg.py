@@ -53,6 +53,12 @@ if ptxas:
 else:
     lit_config.note("no ptxas: kernels for NVIDIA are compiled, but not assembled")
 
+# Halide is optional.
+if os.path.exists(os.path.join(config.attn_tools, "attn-halide")):
+    config.available_features.add("halide")
+else:
+    lit_config.note("no attn-halide (libhalide14-0-dev): its kernels are not tested")
+
 # A device of Vulkan; Mesa's lavapipe is one that every machine can have.
 devices = subprocess.run(
     [os.path.join(config.attn_tools, "attn-run"), "--list-devices"],

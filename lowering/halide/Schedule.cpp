@@ -1,0 +1,265 @@
+//===- Schedule.cpp - when and where a kernel computes --------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a stage depends on says where it is computed: a number of a query inside
+// the loop over queries, lanes of a pair inside the loop over positions. So no
+// buffer is larger than one query needs, and nothing is computed twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/halide/Schedule.h"
+
+#include <algorithm>
+#include <sstream>
+
+using namespace mlir::attn::halide;
+
+/// Sizes that are no multiple of a split are guarded: other strategies would
+/// read or write beyond the end, or stop the program.
+static constexpr hl::TailStrategy guard = hl::TailStrategy::GuardWithIf;
+
+namespace {
+
+/// Schedules a kernel for vectors of a CPU.
+class CpuScheduler {
+public:
+  CpuScheduler(Kernel &kernel, const hl::Target &target)
+      : kernel(kernel),
+        // 16 lanes are one register or two; as many sums as there are
+        // registers for.
+        blocks(target.has_feature(hl::Target::AVX512_Skylake) ? 4 : 1) {}
+
+  void run();
+
+private:
+  void scheduleGroup(size_t begin, size_t end, size_t numResults);
+  void scheduleResult(Stage &stage, int numSharedAxes);
+  void scheduleProduct(Stage &product, Stage &result, bool isFinal);
+  void scheduleUpdates(Stage &stage);
+  static bool isWide(const Stage &stage) { return stage.width >= 8; }
+  /// The variables of dimensions of axes.
+  static Var getAxis(const Stage &stage, int fromRow) {
+    std::vector<Var> args = stage.func.args();
+    return args[args.size() - fromRow];
+  }
+
+  Kernel &kernel;
+  int blocks;
+  static constexpr int rows = 4;
+};
+
+} // namespace
+
+void CpuScheduler::run() {
+  size_t begin = 0, numFinal = kernel.results.size();
+  size_t firstFinal = kernel.stages.size() - numFinal;
+  for (size_t i = 0; i < firstFinal; ++i)
+    if (kernel.stages[i].kind == Stage::Kind::Result) {
+      kernel.stages[i].func.compute_root();
+      scheduleGroup(begin, i + 1, 1);
+      begin = i + 1;
+    }
+  scheduleGroup(begin, kernel.stages.size(), numFinal);
+}
+
+void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
+  size_t firstResult = end - numResults;
+  Stage &root = kernel.stages[firstResult];
+  int numShared = root.numAxes;
+  for (size_t i = firstResult; i < end; ++i)
+    numShared = std::min(numShared, kernel.stages[i].numAxes);
+  Stage *product = nullptr;
+  for (size_t i = begin; i < firstResult; ++i)
+    if (kernel.stages[i].kind == Stage::Kind::Product)
+      product = &kernel.stages[i];
+  if (product) {
+    scheduleProduct(*product, root, end == kernel.stages.size());
+    return;
+  }
+  for (size_t i = firstResult; i < end; ++i)
+    scheduleResult(kernel.stages[i], numShared);
+  // Several results of one read are made query by query, from one set of
+  // weights.
+  if (numShared > 0)
+    for (size_t i = firstResult + 1; i < end; ++i)
+      kernel.stages[i].func.compute_with(kernel.stages[i - 1].func,
+                                         getAxis(root, numShared));
+  for (size_t i = begin; i < firstResult; ++i) {
+    Stage &stage = kernel.stages[i];
+    const Stage *owner =
+        stage.owner >= 0 && stage.owner < static_cast<int>(firstResult)
+            ? &kernel.stages[stage.owner]
+            : nullptr;
+    if (owner)
+      stage.func.compute_at(owner->func, owner->loops.back());
+    else if (stage.numAxes == 0 || stage.numAxes > root.numAxes)
+      stage.func.compute_root();
+    else
+      stage.func.compute_at(root.func, getAxis(root, stage.numAxes));
+    scheduleUpdates(stage);
+  }
+}
+
+void CpuScheduler::scheduleResult(Stage &stage, int numSharedAxes) {
+  std::vector<Var> args = stage.func.args();
+  // Weights have positions where contexts have features.
+  bool hasInner = stage.numFeatures > 0 || stage.numAxes > numSharedAxes;
+  if (hasInner && (stage.width == 0 || isWide(stage)))
+    stage.func.vectorize(args[0], numLanes, guard);
+}
+
+void CpuScheduler::scheduleUpdates(Stage &stage) {
+  Func &func = stage.func;
+  std::vector<Var> args = func.args();
+  auto getFeatures = [&](size_t from) {
+    return std::vector<hl::VarOrRVar>(args.begin() + from,
+                                      args.begin() + stage.numFeatures);
+  };
+  auto reorder = [](hl::Stage update, std::vector<hl::VarOrRVar> order) {
+    if (order.size() > 1)
+      update.reorder(order);
+  };
+  switch (stage.kind) {
+  case Stage::Kind::Lanes:
+    func.bound(args[0], 0, numLanes).vectorize(args[0]);
+    for (int i = 0; i < func.num_update_definitions(); ++i) {
+      std::vector<hl::VarOrRVar> order = {args[0]};
+      if (i < static_cast<int>(stage.loops.size()))
+        order.push_back(stage.loops[i]);
+      for (const hl::VarOrRVar &feature : getFeatures(1))
+        order.push_back(feature);
+      reorder(func.update(i), order);
+      func.update(i).vectorize(args[0]);
+    }
+    break;
+  case Stage::Kind::Positions: {
+    // The last feature is the position: the update goes through it by a loop.
+    std::vector<hl::VarOrRVar> order;
+    if (stage.loopsOverLanes)
+      order.push_back(stage.loops[0]);
+    for (int i = 0; i + 1 < stage.numFeatures; ++i)
+      order.push_back(args[i]);
+    for (size_t i = stage.loopsOverLanes ? 1 : 0; i < stage.loops.size(); ++i)
+      order.push_back(stage.loops[i]);
+    reorder(func.update(0), order);
+    if (stage.loopsOverLanes)
+      // Every place of a chunk is written once.
+      func.update(0).allow_race_conditions().vectorize(stage.loops[0]);
+    break;
+  }
+  case Stage::Kind::Sums: {
+    std::vector<hl::VarOrRVar> order;
+    if (isWide(stage)) {
+      func.vectorize(args[0], numLanes, guard);
+      Var outer, middle, inner;
+      // Sums of a few registers stay in them while positions go by.
+      func.update(0)
+          .split(args[0], outer, middle, 4 * numLanes, guard)
+          .split(middle, middle, inner, numLanes, guard)
+          .vectorize(inner)
+          .unroll(middle);
+      order = {inner, middle, stage.loops[0], outer};
+    } else {
+      if (stage.numFeatures > 0)
+        order.push_back(args[0]);
+      order.push_back(stage.loops[0]);
+    }
+    for (int i = 1; i < stage.numFeatures; ++i)
+      order.push_back(args[i]);
+    reorder(func.update(0), order);
+    break;
+  }
+  default:
+    break;
+  }
+}
+
+void CpuScheduler::scheduleProduct(Stage &product, Stage &result,
+                                   bool isFinal) {
+  std::vector<Var> args = result.func.args();
+  std::vector<Var> productArgs = product.func.args();
+  Var lane = productArgs[0], block = productArgs[1];
+  Var columns, column, block0;
+  Var place = columns;
+  std::vector<hl::VarOrRVar> order;
+  result.func.split(args[0], columns, column, blocks * numLanes, guard)
+      .split(column, block0, column, numLanes, guard)
+      .vectorize(column)
+      .unroll(block0);
+  order = {column, block0};
+  if (result.numAxes > 0) {
+    Var row = args[result.numFeatures], rowsOuter;
+    result.func.split(row, rowsOuter, row, rows, guard).unroll(row);
+    order.push_back(row);
+    order.push_back(rowsOuter);
+    place = rowsOuter;
+    for (int i = result.numFeatures + 1; i < static_cast<int>(args.size()); ++i)
+      order.push_back(args[i]);
+  }
+  // Weights are the outer loop: each is read once for all rows.
+  order.push_back(columns);
+  for (int i = 1; i < result.numFeatures; ++i)
+    order.push_back(args[i]);
+  result.func.reorder(order);
+  product.func.compute_at(result.func, place)
+      .align_bounds(lane, numLanes)
+      .bound_extent(block, blocks)
+      .vectorize(lane, numLanes)
+      .unroll(block);
+  std::vector<hl::VarOrRVar> inner = {lane, block};
+  if (product.numAxes > 0) {
+    product.func.unroll(productArgs[2]);
+    inner.push_back(productArgs[2]);
+  }
+  inner.push_back(product.loops[0]);
+  product.func.update(0).reorder(inner).vectorize(lane, numLanes).unroll(block);
+  if (product.numAxes > 0) {
+    product.func.update(0).unroll(productArgs[2]);
+    // A single row keeps its sums in registers, too.
+    if (isFinal)
+      result.func.specialize(
+          result.func.output_buffer().dim(result.numFeatures).extent() == 1);
+  }
+}
+
+void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
+                                        const hl::Target &target) {
+  CpuScheduler(kernel, target).run();
+}
+
+std::string mlir::attn::halide::describeSchedule(const Kernel &kernel) {
+  static constexpr const char *kinds[] = {"result", "lanes", "positions",
+                                          "number", "sums",  "product"};
+  std::ostringstream text;
+  text << kernel.name << "\n";
+  for (const Stage &stage : kernel.stages) {
+    text << "  " << stage.func.name() << ": "
+         << kinds[static_cast<int>(stage.kind)];
+    const hl::LoopLevel &level =
+        Func(stage.func).function().schedule().compute_level();
+    hl::LoopLevel copy = level;
+    copy.lock();
+    if (copy.is_inlined())
+      text << ", a result of the kernel";
+    else if (copy.is_root())
+      text << ", computed once";
+    else
+      text << ", computed in " << copy.to_string();
+    for (const hl::Internal::Split &split :
+         Func(stage.func).function().definition().schedule().splits())
+      if (split.is_split())
+        text << ", " << split.old_var << " by " << split.factor;
+    for (const hl::Internal::Dim &dim :
+         Func(stage.func).function().definition().schedule().dims())
+      if (dim.for_type == hl::Internal::ForType::Vectorized)
+        text << ", " << dim.var << " in vectors";
+      else if (dim.for_type == hl::Internal::ForType::Unrolled)
+        text << ", " << dim.var << " unrolled";
+    text << "\n";
+  }
+  return text.str();
+}

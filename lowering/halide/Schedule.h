@@ -1,0 +1,30 @@
+//===- Schedule.h - when and where a kernel computes ----------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A schedule places the stages of a kernel and arranges their loops. It cannot
+// change results: which numbers are added in which order is said by the
+// algorithm (Algorithm.h), whatever the number of rows (R13).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_HALIDE_SCHEDULE_H
+#define ATTN_LOWERING_HALIDE_SCHEDULE_H
+
+#include "lowering/halide/Algorithm.h"
+
+namespace mlir::attn::halide {
+
+/// Arranges loops for vectors of a processor. Loops over rows stay serial:
+/// threads are given rows by who calls the kernel.
+void scheduleForCpu(Kernel &kernel, const hl::Target &target);
+
+/// The schedules as text, a line for each stage.
+std::string describeSchedule(const Kernel &kernel);
+
+} // namespace mlir::attn::halide
+
+#endif // ATTN_LOWERING_HALIDE_SCHEDULE_H
