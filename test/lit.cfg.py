@@ -41,6 +41,12 @@ for name in () if config.sanitize else ("bench_products", "bench_read"):
     else:
         lit_config.note(f"no {name} (target bench): its test is skipped")
 
+# The other compiler of kernels, where Halide is installed.
+if os.path.exists(os.path.join(config.attn_tools, "attn-halide")):
+    config.available_features.add("halide")
+else:
+    lit_config.note("no attn-halide: kernels are extracted for it, but not compiled")
+
 if shutil.which("valgrind"):
     config.available_features.add("valgrind")
 

@@ -93,7 +93,8 @@ private:
   LLVM::LLVMFuncOp kernel, failure;
   ImplicitLocOpBuilder b;
   Type pointer, dimensionType, bufferType;
-  Value buffers, exists;
+  Value buffers;
+  Value exists;         ///< Whether results have elements.
   int64_t divided = -1; ///< The dimension of results that has parts.
 };
 
@@ -133,6 +134,7 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
         addressOf(cast<LLVM::LLVMStructType>(bufferType).getBody()[TypeField],
                   place, {0, static_cast<int32_t>(field)}));
   const int64_t rank = type.getRank();
+  Value hasAny; // Elements.
   store(DimensionsField, constant(i32, rank));
   store(DimField, dimensions);
   for (int64_t i = 0; i < rank; ++i) {
@@ -152,9 +154,12 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
       continue;
     Value isSome = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, size,
                                          arith::ConstantIndexOp::create(b, 0));
-    exists =
-        exists ? arith::AndIOp::create(b, exists, isSome).getResult() : isSome;
+    hasAny =
+        hasAny ? arith::AndIOp::create(b, hasAny, isSome).getResult() : isSome;
   }
+  if (hasAny)
+    exists =
+        exists ? arith::OrIOp::create(b, exists, hasAny).getResult() : hasAny;
   return addressOf(bufferType, buffers, {index});
 }
 
@@ -194,7 +199,8 @@ void CallWriter::run(unsigned numResults) {
     LLVM::CallOp::create(b, failure, ValueRange());
   };
   if (exists) {
-    // Nothing is computed of an empty part.
+    // There may be nothing to compute. Where a result has no elements, others
+    // may have some.
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

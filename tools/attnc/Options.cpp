@@ -39,8 +39,10 @@ static constexpr char details[] =
   loops        its programs as loops and vectors over buffers, in dialects of
                MLIR (memref, vector, scf, arith, math, func)
   kernels      with --target vulkan or cuda: host programs that launch kernels,
-               and these, in dialects of MLIR (gpu, memref, scf, arith)
-  kernel-code  the same kernels as PTX, or in MLIR's dialect of SPIR-V
+               and these, in dialects of MLIR (gpu, memref, scf, arith); with
+               --kernels halide: programs that call kernels, and these as attn IR
+  kernel-code  the same kernels as PTX, in MLIR's dialect of SPIR-V, or as
+               Halide's statements
   llvm         LLVM IR, without the weights
   asm          assembly
   obj          the object that the library is linked of
@@ -136,6 +138,15 @@ Options attnc::parseOptions(int argc, char **argv) {
         options.device = mlir::attn::parseDeviceKind(value);
         return options.device || value == "cpu";
       });
+  parser.addOption(
+      "kernels", "KIND",
+      "what makes the kernels for the CPU: native (the default: this compiler) "
+      "or halide",
+      [&](const std::string &value, std::string &expected) {
+        expected = "native or halide";
+        options.halide = value == "halide";
+        return value == "native" || value == "halide";
+      });
   parser.addText("chip", "NAME",
                  "with --target cuda: the oldest chip that is to run it, sm_80 "
                  "(the default) or later",
@@ -187,9 +198,14 @@ Options attnc::parseOptions(int argc, char **argv) {
   };
   bool ofKernels =
       options.emit == Emit::Kernels || options.emit == Emit::KernelCode;
-  if (ofKernels && !options.device)
-    refuse("expected --target vulkan or cuda for --emit kernels and "
-           "kernel-code");
+  if (ofKernels && !options.device && !options.halide)
+    refuse("expected --target vulkan or cuda, or --kernels halide, for --emit "
+           "kernels and kernel-code");
+  if (options.device && options.halide)
+    refuse("expected --target cpu for --kernels halide");
+  if (!options.schedule.empty() && options.halide)
+    refuse("expected --kernels native for --schedule: Halide's kernels have "
+           "schedules of their own");
   if (options.output == "-" && !options.explain &&
       mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");

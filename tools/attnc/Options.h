@@ -27,6 +27,8 @@ struct Options {
   bool explain = false;
   /// What runs the model; none: the CPU.
   std::optional<mlir::attn::DeviceKind> device;
+  /// Whether Halide makes the kernels.
+  bool halide = false;
   /// The oldest chip that PTX is for.
   std::string chip = "sm_80";
   /// The processors that code is for.

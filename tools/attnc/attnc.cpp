@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
   compileOptions.graph.memoryLength = options.memoryLength;
   compileOptions.schedule = options.schedule;
   compileOptions.device = options.device;
+  compileOptions.halide = options.halide;
   compileOptions.chip = options.chip;
   compileOptions.vocabularies = std::move(tokens);
   compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(

@@ -11,6 +11,7 @@
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Pipeline.h"
 #include "lowering/graph/Report.h"
+#include "lowering/halide/Tool.h"
 #include "runtime/weights.h"
 #include "tools/compile/Constants.h"
 #include "tools/compile/IrFolder.h"
@@ -154,6 +155,18 @@ LogicalResult mlir::attn::compile(ModuleOp module,
       return failure();
     }
   }
+  HalideTool halide;
+  // What is printed of programs needs no kernels' code.
+  if (options.halide &&
+      (isLibrary(options.emit) || options.emit == Emit::KernelCode)) {
+    std::optional<std::string> path = findHalideTool(
+        llvm::sys::path::parent_path(options.compilerPath), error);
+    if (!path) {
+      printError(error);
+      return failure();
+    }
+    halide.path = *path;
+  }
   std::unique_ptr<::attn::Weights> weights;
   if (!options.weights.empty()) {
     weights = readWeights(model, options.weights);
@@ -217,19 +230,40 @@ LogicalResult mlir::attn::compile(ModuleOp module,
   }
   lowered.push_back(module);
   DeviceCode device;
-  for (auto [variant, machine, target] :
-       llvm::zip(lowered, machines, options.targets)) {
+  std::vector<std::string> objects(1); ///< The first is that of the programs.
+  for (auto [number, variant, machine, target] :
+       llvm::enumerate(lowered, machines, options.targets)) {
     PassManager loops(context), manager(context);
     folder.addTo(loops);
     folder.addTo(manager);
     ByteDot byteDot =
         options.device ? getByteDot(*options.device) : getByteDot(*machine);
-    buildLoopsPipeline(
-        loops, {options.precision, byteDot, options.device.has_value()});
+    // Halide has its own instructions for the products of bytes.
+    if (options.halide)
+      byteDot = ByteDot::Generic;
+    buildLoopsPipeline(loops, {options.precision, byteDot,
+                               options.device.has_value(), options.halide});
     if (failed(loops.run(variant)))
       return failure();
-    if (options.emit == Emit::Loops)
+    if (options.emit == Emit::Loops ||
+        (options.halide && options.emit == Emit::Kernels))
       return print(variant);
+    if (number > 0)
+      renameKernels(variant, "_" + std::to_string(number));
+    if (ModuleOp made = getKernels(variant); made && !halide.path.empty()) {
+      halide.cpu = target.cpu;
+      halide.portable = target.numerics == Numerics::Portable;
+      bool asText = options.emit == Emit::KernelCode;
+      std::optional<std::string> code =
+          runHalide(made, halide, asText ? "stmt" : "obj", error);
+      if (!code) {
+        printError(error);
+        return failure();
+      }
+      if (asText)
+        return writeOutput(options.output, *code);
+      objects.push_back(std::move(*code));
+    }
     // What the runtime sees of programs is the same for all processors.
     if (variant == module)
       description["programs"] = describePrograms(variant);
@@ -237,6 +271,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     kernels.numerics = target.numerics;
     kernels.instructionSet = getInstructionSet(*machine).str();
     kernels.scheduleFile = options.schedule;
+    kernels.external = options.halide;
     if (options.device) {
       PassManager outline(context);
       folder.addTo(outline);
@@ -306,9 +341,14 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     printError("expected a target that writes object files");
     return failure();
   }
+  if (!isLibrary(options.emit))
+    return writeOutput(options.output, output);
+  objects.front() = output.str().str();
   if (options.emit == Emit::Lib)
-    return linkLibrary(output, name, options.output, options.compilerPath);
+    return linkLibrary(objects, name, options.output, options.compilerPath);
   if (options.emit == Emit::Static)
-    return linkArchive(output, name, options.output, options.compilerPath);
+    return linkArchive(objects, name, options.output, options.compilerPath);
+  if (objects.size() > 1)
+    return linkObject(objects, options.output, options.compilerPath);
   return writeOutput(options.output, output);
 }

@@ -51,6 +51,8 @@ struct CompileOptions {
   GraphOptions graph;
   /// The device that runs all but `prepare`, or none: the CPU.
   std::optional<DeviceKind> device;
+  /// Whether Halide makes the kernels (of the CPU).
+  bool halide = false;
   /// The chip that PTX is for.
   std::string chip = "sm_80";
   /// A file of schedules of kernels that come before the compiler's, or empty.

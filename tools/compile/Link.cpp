@@ -52,30 +52,58 @@ public:
   Linking(StringRef path, StringRef compilerPath)
       : path(path), compilerPath(compilerPath) {}
   ~Linking() {
-    for (StringRef file : {StringRef(objectPath), StringRef(messagesPath),
-                           StringRef(partialPath)})
+    for (StringRef file : {StringRef(messagesPath), StringRef(partialPath)})
       if (!file.empty())
         llvm::sys::fs::remove(file);
+    for (StringRef file : objectPaths)
+      llvm::sys::fs::remove(file);
   }
 
-  /// Finds what is needed and writes the object to a file.
-  LogicalResult prepare(StringRef object);
-  /// Links the object and the runtime with `options` into the partial file.
-  LogicalResult link(ArrayRef<StringRef> options);
+  /// Finds what is needed and writes the objects to files.
+  LogicalResult prepare(ArrayRef<std::string> objects);
+  /// Links the objects, and the runtime if told so, into the partial file.
+  LogicalResult link(ArrayRef<StringRef> options, bool withRuntime = true);
   /// Moves the partial file into place and writes the header beside it.
   LogicalResult finish(StringRef modelName);
+  /// Only the former.
+  LogicalResult rename();
 
   StringRef getPartialPath() const { return partialPath; }
 
 private:
   std::string path;
   std::string compilerPath;
+  LogicalResult writeObject(StringRef object);
+
   std::string linker;
-  llvm::SmallString<128> runtime, objectPath, messagesPath, partialPath;
+  std::vector<std::string> objectPaths;
+  llvm::SmallString<128> runtime, messagesPath, partialPath;
 };
 } // namespace
 
-LogicalResult Linking::prepare(StringRef object) {
+LogicalResult Linking::writeObject(StringRef object) {
+  int descriptor;
+  llvm::SmallString<128> objectPath;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+          "attn", "o", descriptor, objectPath)) {
+    printError("expected to make a temporary file, but got: " +
+               error.message());
+    return failure();
+  }
+  objectPaths.push_back(objectPath.str().str());
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  out << object;
+  out.close();
+  if (out.has_error()) {
+    printError("expected to write '" + objectPath +
+               "', but got: " + out.error().message());
+    out.clear_error();
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult Linking::prepare(ArrayRef<std::string> objects) {
   StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty() && !llvm::sys::fs::is_directory(folder)) {
     printError("expected a folder for the library, but '" + folder +
@@ -98,29 +126,18 @@ LogicalResult Linking::prepare(StringRef object) {
   }
 
   partialPath = path + ".partial";
-  int descriptor;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile(
-          "attn", "o", descriptor, objectPath)) {
-    printError("expected to make a temporary file, but got: " +
-               error.message());
-    return failure();
-  }
   (void)llvm::sys::fs::createTemporaryFile("attn", "txt", messagesPath);
-  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-  out << object;
-  out.close();
-  if (out.has_error()) {
-    printError("expected to write '" + objectPath +
-               "', but got: " + out.error().message());
-    out.clear_error();
-    return failure();
-  }
+  for (const std::string &object : objects)
+    if (failed(writeObject(object)))
+      return failure();
   return success();
 }
 
-LogicalResult Linking::link(ArrayRef<StringRef> options) {
-  SmallVector<StringRef> arguments = {linker, "-o", partialPath, objectPath,
-                                      runtime};
+LogicalResult Linking::link(ArrayRef<StringRef> options, bool withRuntime) {
+  SmallVector<StringRef> arguments = {linker, "-o", partialPath};
+  llvm::append_range(arguments, objectPaths);
+  if (withRuntime)
+    arguments.push_back(runtime);
   llvm::append_range(arguments, options);
   if (StringRef(linker).contains("clang")) {
     arguments.push_back("-fuse-ld=lld");
@@ -147,16 +164,24 @@ LogicalResult Linking::finish(StringRef modelName) {
   llvm::sys::path::append(headerPath, stem + ".h");
   if (failed(writeOutput(headerPath, makeHeader(modelName))))
     return failure();
-  if (std::error_code error = llvm::sys::fs::rename(partialPath, path)) {
+  if (failed(rename())) {
     llvm::sys::fs::remove(headerPath);
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult Linking::rename() {
+  if (std::error_code error = llvm::sys::fs::rename(partialPath, path)) {
     printError("expected to write '" + path + "', but got: " + error.message());
     return failure();
   }
   return success();
 }
 
-LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
-                                StringRef path, StringRef compilerPath) {
+LogicalResult attn::linkLibrary(ArrayRef<std::string> objects,
+                                StringRef modelName, StringRef path,
+                                StringRef compilerPath) {
   Linking linking(path, compilerPath);
   SmallVector<StringRef> options = {"-shared",
                                     // Nothing but libc and libm is needed.
@@ -167,7 +192,7 @@ LogicalResult attn::linkLibrary(StringRef object, StringRef modelName,
   // The runtime beside this compiler is built with sanitizers.
   options.push_back("-fsanitize=address,undefined");
 #endif
-  return success(succeeded(linking.prepare(object)) &&
+  return success(succeeded(linking.prepare(objects)) &&
                  succeeded(linking.link(options)) &&
                  succeeded(linking.finish(modelName)));
 }
@@ -200,13 +225,24 @@ static llvm::Error makeArchive(StringRef from, StringRef symbol, StringRef to) {
                             /*Deterministic=*/true, /*Thin=*/false);
 }
 
-LogicalResult attn::linkArchive(StringRef object, StringRef modelName,
-                                StringRef path, StringRef compilerPath) {
+/// Makes one object of all. Section groups go: a final link must not take one
+/// library's functions for those of another that happen to have the same name.
+static constexpr StringRef relocatable[] = {"-r", "-nostdlib",
+                                            "-Wl,--force-group-allocation"};
+
+LogicalResult attn::linkObject(ArrayRef<std::string> objects, StringRef path,
+                               StringRef compilerPath) {
   Linking linking(path, compilerPath);
-  // Section groups go: a final link must not take one library's functions for
-  // those of another that happen to have the same name.
-  if (failed(linking.prepare(object)) ||
-      failed(linking.link({"-r", "-nostdlib", "-Wl,--force-group-allocation"})))
+  return success(succeeded(linking.prepare(objects)) &&
+                 succeeded(linking.link(relocatable, /*withRuntime=*/false)) &&
+                 succeeded(linking.rename()));
+}
+
+LogicalResult attn::linkArchive(ArrayRef<std::string> objects,
+                                StringRef modelName, StringRef path,
+                                StringRef compilerPath) {
+  Linking linking(path, compilerPath);
+  if (failed(linking.prepare(objects)) || failed(linking.link(relocatable)))
     return failure();
   if (llvm::Error error = makeArchive(linking.getPartialPath(),
                                       ("attn_model_" + modelName).str(),

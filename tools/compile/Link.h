@@ -17,17 +17,21 @@ namespace mlir::attn {
 /// The C interface and the declaration of the model's function.
 std::string makeHeader(StringRef modelName);
 
-/// Links `object` with the runtime into the shared library `path` and writes a
+/// Links `objects` with the runtime into the shared library `path` and writes a
 /// header beside it: `libg2p.so` gets `g2p.h`. Fails after a message; then
 /// neither file is written.
-LogicalResult linkLibrary(StringRef object, StringRef modelName, StringRef path,
-                          StringRef compilerPath);
+LogicalResult linkLibrary(ArrayRef<std::string> objects, StringRef modelName,
+                          StringRef path, StringRef compilerPath);
 
 /// The same for a static library, `libg2p.a`. It holds one object, whose only
 /// visible symbol is the function of the model, so that any number of such
 /// libraries fit into one program.
-LogicalResult linkArchive(StringRef object, StringRef modelName, StringRef path,
-                          StringRef compilerPath);
+LogicalResult linkArchive(ArrayRef<std::string> objects, StringRef modelName,
+                          StringRef path, StringRef compilerPath);
+
+/// Makes one object of several, without the runtime.
+LogicalResult linkObject(ArrayRef<std::string> objects, StringRef path,
+                         StringRef compilerPath);
 
 } // namespace mlir::attn
 

@@ -9,6 +9,8 @@
 
 #include "lowering/cpu/Load.h"
 #include "lowering/cpu/Pipeline.h"
+#include "lowering/halide/Tool.h"
+#include "runtime/halide_memory.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,6 +32,29 @@ struct LonelyMember : attn_team_member {
   }
   int64_t shares, next = 0;
 };
+
+/// Whether tests run kernels that Halide makes.
+bool usesHalide() {
+  const char *kernels = getenv("ATTN_TEST_KERNELS");
+  return kernels && StringRef(kernels) == "halide";
+}
+
+/// Adds the object with the kernels, and what they ask for.
+llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
+  auto define = [&](StringRef name, auto *function) {
+    return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(
+        {{jit.mangleAndIntern(name),
+          {llvm::orc::ExecutorAddr::fromPtr(function),
+           llvm::JITSymbolFlags::Exported}}}));
+  };
+  if (llvm::Error error = define("halide_malloc", &halide_malloc))
+    return error;
+  if (llvm::Error error = define("halide_free", &halide_free))
+    return error;
+  if (llvm::Error error = define("attn_kernel_failed", &attn_kernel_failed))
+    return error;
+  return jit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object));
+}
 
 } // namespace
 
@@ -58,13 +83,38 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   if (instructionSet.empty())
     instructionSet = getInstructionSet(*machine);
   kernels.instructionSet = instructionSet.str();
-  PassManager manager(module.getContext());
-  buildGraphPipeline(manager);
-  buildLoopsPipeline(manager, products);
+  PassManager loops(module.getContext()), manager(module.getContext());
+  ProductOptions options = products;
+  if (usesHalide()) {
+    options.external = kernels.external = true;
+    options.byteDot = ByteDot::Generic;
+  }
+  buildGraphPipeline(loops);
+  buildLoopsPipeline(loops, options);
+  if (failed(loops.run(module)))
+    return nullptr;
+  std::optional<std::string> object;
+  if (ModuleOp made = getKernels(module)) {
+    HalideTool tool;
+    std::optional<std::string> path = findHalideTool(ATTN_TOOLS, error);
+    if (!path)
+      return nullptr;
+    tool.path = *path;
+    object = runHalide(made, tool, "obj", error);
+    if (!object)
+      return nullptr;
+  }
   buildLlvmPipeline(manager, kernels);
   if (failed(manager.run(module)))
     return nullptr;
-  return load(nullptr);
+  std::unique_ptr<Jit> result = load(nullptr);
+  if (result && object) {
+    if (llvm::Error problem = addKernels(*result->jit, *object)) {
+      error += llvm::toString(std::move(problem));
+      return nullptr;
+    }
+  }
+  return result;
 }
 
 void Jit::call(const std::string &function, ArrayRef<Array> arrays) {

@@ -55,6 +55,20 @@ func.func @f(%x: memref<?x16xi8>, %y: memref<?x?xf32, strided<[?, 1], offset: ?>
 
 // -----
 
+// Of two results one may be empty.
+// CHECK: %{{.*}}, %{{.*}}, %[[X:.*]], %{{.*}} = memref.extract_strided_metadata %arg0
+// CHECK: %[[SOMEX:.*]] = arith.cmpi ne, %[[X]]
+// CHECK: %{{.*}}, %{{.*}}, %[[Y:.*]], %{{.*}} = memref.extract_strided_metadata %arg1
+// CHECK: %[[SOMEY:.*]] = arith.cmpi ne, %[[Y]]
+// CHECK: %[[SOME:.*]] = arith.ori %[[SOMEX]], %[[SOMEY]]
+// CHECK: scf.if %[[SOME]]
+module @kernels {
+  func.func private @kernel0() -> (tensor<?xf32>, tensor<?xf32>)
+}
+func.func private @call_kernel0(memref<?xf32, strided<[1], offset: ?>>, memref<?xf32, strided<[1], offset: ?>>, index) attributes {attn.divided = 0 : i64, attn.external = @kernels::@kernel0}
+
+// -----
+
 // A number has no dimensions, and is always computed.
 // CHECK: func.func private @call_kernel0
 // CHECK-NOT: scf.if
