@@ -42,7 +42,8 @@ struct Stage {
     Positions, ///< One number a position of the memory: [heads.., key, ...].
     Number,    ///< Few numbers a query: [heads.., ...].
     Sums,      ///< Sums over the memory: [features.., ...].
-    Product    ///< Lanes of outputs: [lane, block, ...].
+    Product,   ///< Lanes of outputs: [lane, block, ...].
+    Words      ///< What a weight of bytes has for each output: [lane, block].
   };
   Func func;
   Kind kind;
@@ -52,6 +53,9 @@ struct Stage {
   std::vector<RVar> loops;
   /// How many elements the first dimension has; 0: known at run time only.
   int64_t width = 0;
+  /// The four inputs that meet one word of weights; undefined without.
+  RVar bytes;
+  bool hasBytes = false;
   /// Whether the first loop goes through the lanes of a chunk of positions.
   bool loopsOverLanes = false;
   /// Of a stage that is made anew for every pair: the stage whose loop over

@@ -69,7 +69,7 @@ public:
                             structure({i8, i8, i16}), i32, pointer, pointer});
   }
 
-  void run(unsigned numResults);
+  void run(func::FuncOp tensors);
 
 private:
   Value constant(Type type, int64_t value) {
@@ -87,7 +87,7 @@ private:
     return LLVM::GEPOp::create(b, pointer, type, array, indices);
   }
   Value writeBuffer(unsigned number, Value firstDimension, Value memref,
-                    Value begin);
+                    Value begin, bool asBytes);
 
   func::FuncOp caller;
   LLVM::LLVMFuncOp kernel, failure;
@@ -100,9 +100,10 @@ private:
 
 } // namespace
 
-/// Describes `memref`; a result begins at `begin`.
+/// Describes `memref`; a result begins at `begin`. Words of 32 bits may be four
+/// bytes each.
 Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
-                              Value begin) {
+                              Value begin, bool asBytes) {
   auto type = cast<MemRefType>(memref.getType());
   Type element = type.getElementType(), i32 = b.getI32Type();
   auto index = static_cast<int32_t>(number);
@@ -120,7 +121,13 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
   Value offset =
       arith::IndexCastOp::create(b, b.getI64Type(), metadata.getOffset());
   store(HostField, addressOf(element, address, {LLVM::GEPArg(offset)}));
-  const int64_t bits = element.getIntOrFloatBitWidth();
+  const int64_t bits = asBytes ? 8 : element.getIntOrFloatBitWidth();
+  auto inBytes = [&](Value count) -> Value {
+    if (!asBytes)
+      return count;
+    return arith::MulIOp::create(b, count,
+                                 arith::ConstantIndexOp::create(b, 4));
+  };
   const TypeCode code = isa<FloatType>(element) ? Float
                         : bits < 32             ? UInt
                                                 : Int;
@@ -148,8 +155,9 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
     Value size = metadata.getSizes()[own];
     bool isDivided = begin && own == divided;
     storeDimension(MinField, isDivided ? toI32(begin) : constant(i32, 0));
-    storeDimension(ExtentField, toI32(size));
-    storeDimension(StrideField, toI32(metadata.getStrides()[own]));
+    storeDimension(ExtentField, toI32(i == 0 ? inBytes(size) : size));
+    Value stride = metadata.getStrides()[own];
+    storeDimension(StrideField, toI32(i == 0 ? stride : inBytes(stride)));
     if (!begin)
       continue;
     Value isSome = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, size,
@@ -163,7 +171,16 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
   return addressOf(bufferType, buffers, {index});
 }
 
-void CallWriter::run(unsigned numResults) {
+void CallWriter::run(func::FuncOp tensors) {
+  unsigned numResults = tensors.getNumResults();
+  auto hasBytes = [&](unsigned number) {
+    if (number >= tensors.getNumArguments())
+      return false;
+    auto packed = tensors.getArgAttrOfType<StringAttr>(number, packedAttrName);
+    return tensors.getArgAttr(number, quantizedAttrName) ||
+           (packed &&
+            packed.getValue() == stringifyPrecision(Precision::Int8));
+  };
   if (auto attr = caller->getAttrOfType<IntegerAttr>(dividedAttrName))
     divided = attr.getInt();
   caller->removeAttr(dividedAttrName);
@@ -186,7 +203,8 @@ void CallWriter::run(unsigned numResults) {
   for (auto [number, memref] : llvm::enumerate(memrefs)) {
     operands.push_back(writeBuffer(
         number, addressOf(dimensionType, dimensions, {place}), memref,
-        number + numResults < memrefs.size() ? Value() : begin));
+        number + numResults < memrefs.size() ? Value() : begin,
+        hasBytes(number)));
     place += cast<MemRefType>(memref.getType()).getRank();
   }
   auto emitCall = [&] {
@@ -251,7 +269,7 @@ struct CallKernels : attn::impl::CallKernelsBase<CallKernels> {
                  declare(kernel.getSymName(), IntegerType::get(context, 32),
                          caller.getNumArguments() - 1),
                  failure)
-          .run(kernel.getNumResults());
+          .run(kernel);
     }
     program.lookupSymbol(kernelsModuleName)->erase();
   }

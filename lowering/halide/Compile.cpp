@@ -57,6 +57,12 @@ static FailureOr<hl::Target> getTarget(ModuleOp module,
       target.set_feature(feature);
   if (target.has_feature(hl::Target::AVX512_Skylake))
     target.set_feature(hl::Target::AVX512);
+  // What Halide calls by these names has instructions for bytes and bfloat16.
+  if (machine->getMCSubtargetInfo()->checkFeatures(
+          "+avx512vnni,+avx512bf16,+avx512vbmi,+avx512ifma"))
+    for (hl::Target::Feature feature :
+         {hl::Target::AVX512_Cannonlake, hl::Target::AVX512_SapphireRapids})
+      target.set_feature(feature);
   return target;
 }
 

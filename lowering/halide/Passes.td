@@ -16,7 +16,8 @@ def CallKernels : Pass<"attn-call-kernels", "::mlir::ModuleOp"> {
     Gives the functions that call kernels (`attn.external`) a body, and removes the
     module of the kernels: attn-halide compiles it. A kernel is a function of C that takes
     a `halide_buffer_t *` for each argument and each result. Their first dimension is
-    the last one of the memref; `min` and `extent` of a result say which part of
+    the last one of the memref; words of quantised weights and rows are described
+    as four bytes each. `min` and `extent` of a result say which part of
     it is computed, and nothing is called where all are empty. A kernel that answers
     anything but 0 has failed: `attn_kernel_failed` of the runtime does not return.
 

@@ -19,10 +19,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::halide;
 
-LogicalResult
-Translator::multiply(Operation *op, Value weight, Value bias, int64_t numInputs,
-                     const std::function<Expr(Expr, const Place &)> &input,
-                     Region *epilogue, ValueRange extra) {
+Translator::Product Translator::multiplyNumbers(
+    Operation *op, Value weight, int64_t numInputs,
+    const std::function<Expr(Expr, const Place &)> &input) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> features = getFeatures(result.getType());
   int64_t numOutputs = getNumFeatureElements(result.getType());
@@ -60,14 +59,93 @@ Translator::multiply(Operation *op, Value weight, Value bias, int64_t numInputs,
       math.fma(input(k, outer), getWeight(lane, block, k), product(place));
   addStage(product, Stage::Kind::Product, 2, axes.size(), {k.x});
 
+  return [product](Expr lane, Expr block, const Place &axes) -> Expr {
+    Place place = {lane, block};
+    place.insert(place.end(), axes.begin(), axes.end());
+    return product(place);
+  };
+}
+
+/// A number of 32 bits, from its bytes.
+static Expr loadWord(const std::function<Expr(Expr)> &byte, Expr first) {
+  Expr word;
+  for (int i = 0; i < 4; ++i) {
+    Expr part = hl::cast<uint32_t>(byte(first + i)) << (8 * i);
+    word = word.defined() ? word | part : part;
+  }
+  return word;
+}
+
+Translator::Product Translator::multiplyBytes(Operation *op, Value weight,
+                                              Value input, int64_t numInputs) {
+  // See lowering/cpu/QuantizedProduct.h: of rows the scale, then bytes from the
+  // third word on; of weights scales, corrections, then words.
+  constexpr int bytes = 4, first = 2;
+  hl::ImageParam rows = parameters.find(input)->second,
+                 weights = parameters.find(weight)->second;
+  std::vector<Var> axes = getAxisVars(op->getResult(0).getType());
+  auto rowByte = [=](const Place &axes) {
+    return [=](Expr byte) -> Expr {
+      Place place = {byte};
+      place.insert(place.end(), axes.begin(), axes.end());
+      return rows(place);
+    };
+  };
+  auto lastBlock = [=](Expr block) {
+    return hl::min(block, weights.dim(2).extent() - 1);
+  };
+  Var lane("lane"), block("block");
+  Func sums(nameOf("product"));
+  std::vector<Var> vars = {lane, block};
+  vars.insert(vars.end(), axes.begin(), axes.end());
+  Place place(vars.begin(), vars.end()), outer(axes.begin(), axes.end());
+  sums(vars) = 0;
+  RDom k(0, bytes, 0, static_cast<int>((numInputs + bytes - 1) / bytes));
+  Expr number = rowByte(outer)((k.y + first) * bytes + k.x);
+  Expr factor = hl::reinterpret<int8_t>(
+      Expr(weights(lane * bytes + k.x, k.y + first, lastBlock(block))));
+  sums(place) += hl::cast<int32_t>(number) * hl::cast<int32_t>(factor);
+  int stage = addStage(sums, Stage::Kind::Product, 2, axes.size(), {k.y});
+  kernel.stages[stage].bytes = k.x;
+  kernel.stages[stage].hasBytes = true;
+  // A vector of words, as a sum of its bytes like the others.
+  auto loadVector = [&](StringRef name, int vector) {
+    Func words(nameOf(name));
+    words(lane, block) = hl::cast<uint32_t>(0);
+    RDom byte(0, bytes);
+    Expr loaded = weights(lane * bytes + byte, vector, lastBlock(block));
+    words(lane, block) += hl::cast<uint32_t>(loaded)
+                          << hl::cast<uint32_t>(byte * 8);
+    int stage = addStage(words, Stage::Kind::Words, 2, 0);
+    kernel.stages[stage].bytes = byte.x;
+    kernel.stages[stage].hasBytes = true;
+    return words;
+  };
+  Func scales = loadVector("scales", 0),
+       corrections = loadVector("corrections", 1);
+  return [=](Expr lane, Expr block, const Place &axes) -> Expr {
+    Place place = {lane, block};
+    place.insert(place.end(), axes.begin(), axes.end());
+    Expr scale = hl::reinterpret<float>(Expr(scales(lane, block))) *
+                 hl::reinterpret<float>(loadWord(rowByte(axes), 0));
+    Expr sum =
+        sums(place) + hl::reinterpret<int32_t>(Expr(corrections(lane, block)));
+    return hl::cast<float>(sum) * scale;
+  };
+}
+
+LogicalResult Translator::finishProduct(Operation *op, const Product &product,
+                                        Value bias, Region *epilogue,
+                                        ValueRange extra) {
+  Value result = op->getResult(0);
+  std::vector<Var> axes = getAxisVars(result.getType());
   // The epilogue is elementwise, on values that have all of the result's
   // dimensions.
   auto getSum = [=, this](const Place &place) -> Expr {
     Place features(place.begin(), place.end() - axes.size());
     Expr output = flatten(features, getFeatures(result.getType()));
-    Place inner = {output % numLanes, output / numLanes};
-    inner.insert(inner.end(), place.end() - axes.size(), place.end());
-    Expr sum = product(inner);
+    Expr sum = product(output % numLanes, output / numLanes,
+                       Place(place.end() - axes.size(), place.end()));
     return bias ? sum + at(bias, features) : sum;
   };
   if (!epilogue || epilogue->empty()) {
@@ -100,15 +178,19 @@ Translator::multiply(Operation *op, Value weight, Value bias, int64_t numInputs,
 LogicalResult Translator::translate(LinearOp op) {
   Value input = op.getInput();
   ArrayRef<int64_t> inputs = getFeatures(input.getType());
-  return multiply(
-      op, op.getWeight(), op.getBias(),
-      getNumFeatureElements(op.getInput().getType()),
-      [=, this](Expr k, const Place &axes) {
-        Place place = unflatten(k, inputs);
-        place.insert(place.end(), axes.begin(), axes.end());
-        return at(input, place);
-      },
-      &op.getEpilogue(), op.getElements());
+  int64_t numInputs = getNumFeatureElements(input.getType());
+  Product product =
+      forms.contains(input)
+          ? multiplyBytes(op, op.getWeight(), input, numInputs)
+          : multiplyNumbers(op, op.getWeight(), numInputs,
+                            [=, this](Expr k, const Place &axes) {
+                              Place place = unflatten(k, inputs);
+                              place.insert(place.end(), axes.begin(),
+                                           axes.end());
+                              return at(input, place);
+                            });
+  return finishProduct(op, product, op.getBias(), &op.getEpilogue(),
+                       op.getElements());
 }
 
 LogicalResult Translator::translate(Conv1dOp op) {
@@ -119,18 +201,16 @@ LogicalResult Translator::translate(Conv1dOp op) {
   auto getLength = [=, this](const Place &axes) {
     return at(lengths, {axes.back()});
   };
-  if (failed(multiply(
-          op, op.getWeight(), op.getBias(),
-          getFeatures(op.getWeight().getType())[1] * width,
-          [=, this](Expr k, const Place &axes) {
-            Expr position = axes[0] * stride + k % width - (width - 1) / 2;
-            Expr element =
-                at(input,
-                   {k / width, hl::clamp(position, 0, positions - 1), axes[1]});
-            return hl::select(position >= 0 && position < getLength(axes),
-                              element, 0.0f);
-          },
-          nullptr, {})))
+  Product product = multiplyNumbers(
+      op, op.getWeight(), getFeatures(op.getWeight().getType())[1] * width,
+      [=, this](Expr k, const Place &axes) {
+        Expr position = axes[0] * stride + k % width - (width - 1) / 2;
+        Expr element = at(
+            input, {k / width, hl::clamp(position, 0, positions - 1), axes[1]});
+        return hl::select(position >= 0 && position < getLength(axes), element,
+                          0.0f);
+      });
+  if (failed(finishProduct(op, product, op.getBias(), nullptr, {})))
     return failure();
   // Padding has zeros (R10).
   Element sums = elements[op.getResult()];

@@ -38,7 +38,8 @@ public:
 private:
   void scheduleGroup(size_t begin, size_t end, size_t numResults);
   void scheduleResult(Stage &stage, int numSharedAxes);
-  void scheduleProduct(Stage &product, Stage &result, bool isFinal);
+  Var scheduleProduct(Stage &product, Stage &result, bool isFinal);
+  void scheduleWords(Stage &words, Stage &result, Var columns);
   void scheduleUpdates(Stage &stage);
   static bool isWide(const Stage &stage) { return stage.width >= 8; }
   /// The variables of dimensions of axes.
@@ -77,7 +78,10 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
     if (kernel.stages[i].kind == Stage::Kind::Product)
       product = &kernel.stages[i];
   if (product) {
-    scheduleProduct(*product, root, end == kernel.stages.size());
+    Var columns = scheduleProduct(*product, root, end == kernel.stages.size());
+    for (size_t i = begin; i < firstResult; ++i)
+      if (kernel.stages[i].kind == Stage::Kind::Words)
+        scheduleWords(kernel.stages[i], root, columns);
     return;
   }
   for (size_t i = firstResult; i < end; ++i)
@@ -178,8 +182,7 @@ void CpuScheduler::scheduleUpdates(Stage &stage) {
   }
 }
 
-void CpuScheduler::scheduleProduct(Stage &product, Stage &result,
-                                   bool isFinal) {
+Var CpuScheduler::scheduleProduct(Stage &product, Stage &result, bool isFinal) {
   std::vector<Var> args = result.func.args();
   std::vector<Var> productArgs = product.func.args();
   Var lane = productArgs[0], block = productArgs[1];
@@ -211,12 +214,18 @@ void CpuScheduler::scheduleProduct(Stage &product, Stage &result,
       .vectorize(lane, numLanes)
       .unroll(block);
   std::vector<hl::VarOrRVar> inner = {lane, block};
+  if (product.hasBytes)
+    inner.insert(inner.begin(), product.bytes);
   if (product.numAxes > 0) {
     product.func.unroll(productArgs[2]);
     inner.push_back(productArgs[2]);
   }
   inner.push_back(product.loops[0]);
   product.func.update(0).reorder(inner).vectorize(lane, numLanes).unroll(block);
+  // Four products of bytes and their sum are one instruction, or a few; sums of
+  // integers are exact in any order.
+  if (product.hasBytes)
+    product.func.update(0).atomic().vectorize(product.bytes);
   if (product.numAxes > 0) {
     product.func.update(0).unroll(productArgs[2]);
     // A single row keeps its sums in registers, too.
@@ -224,6 +233,22 @@ void CpuScheduler::scheduleProduct(Stage &product, Stage &result,
       result.func.specialize(
           result.func.output_buffer().dim(result.numFeatures).extent() == 1);
   }
+  return columns;
+}
+
+void CpuScheduler::scheduleWords(Stage &words, Stage &result, Var columns) {
+  std::vector<Var> args = words.func.args();
+  words.func.compute_at(result.func, columns)
+      .align_bounds(args[0], numLanes)
+      .bound_extent(args[1], blocks)
+      .vectorize(args[0], numLanes)
+      .unroll(args[1]);
+  words.func.update(0)
+      .reorder(words.bytes, args[0], args[1])
+      .atomic()
+      .vectorize(words.bytes)
+      .vectorize(args[0], numLanes)
+      .unroll(args[1]);
 }
 
 void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
@@ -232,8 +257,8 @@ void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
 }
 
 std::string mlir::attn::halide::describeSchedule(const Kernel &kernel) {
-  static constexpr const char *kinds[] = {"result", "lanes", "positions",
-                                          "number", "sums",  "product"};
+  static constexpr const char *kinds[] = {
+      "result", "lanes", "positions", "number", "sums", "product", "words"};
   std::ostringstream text;
   text << kernel.name << "\n";
   for (const Stage &stage : kernel.stages) {

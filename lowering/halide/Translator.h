@@ -106,11 +106,16 @@ private:
   void translate(RotaryOp op);
   LogicalResult translate(LinearOp op);
   LogicalResult translate(Conv1dOp op);
-  /// A product: `input` gives the element of input `k` at the axes `outer`.
-  LogicalResult
-  multiply(Operation *op, Value weight, Value bias, int64_t numInputs,
-           const std::function<Expr(Expr k, const Place &axes)> &input,
-           Region *epilogue, ValueRange elements);
+  /// The element of a product in place `lane` of a block of outputs.
+  using Product = std::function<Expr(Expr lane, Expr block, const Place &axes)>;
+  Product
+  multiplyNumbers(Operation *op, Value weight, int64_t numInputs,
+                  const std::function<Expr(Expr k, const Place &axes)> &input);
+  Product multiplyBytes(Operation *op, Value weight, Value input,
+                        int64_t numInputs);
+  /// Adds the bias, which is undefined without one, and what an epilogue does.
+  LogicalResult finishProduct(Operation *op, const Product &product, Value bias,
+                              Region *epilogue, ValueRange elements);
 
   //===--------------------------------------------------------------------===//
   // Reads (Read.cpp)

@@ -35,6 +35,8 @@ static std::optional<hl::Type> getPackedType(StringRef form) {
     return hl::Float(32);
   if (form == "bf16")
     return hl::UInt(16);
+  if (form == "int8")
+    return hl::UInt(8);
   return std::nullopt;
 }
 
@@ -53,12 +55,18 @@ LogicalResult Translator::addArguments() {
             function.getArgAttrOfType<StringAttr>(number, "attn.packed")) {
       std::optional<hl::Type> packed = getPackedType(form.getValue());
       if (!packed)
-        return function.emitError("expected a weight packed as f32 or bf16 in "
+        return function.emitError("expected a weight packed as f32, bf16 or "
+                                  "int8 in "
                                   "argument ")
                << number << ", but got '" << form.getValue() << "'";
       stored = *packed;
       dimensions = 3;
       forms[argument] = form.getValue().str();
+    } else if (auto form = function.getArgAttrOfType<StringAttr>(
+                   number, "attn.quantized")) {
+      stored = hl::UInt(8);
+      dimensions = getNumAxes(type) + 1;
+      forms[argument] = "quantized";
     } else if (getIndex(number, "attn.slots")) {
       --dimensions;
     } else if (getIndex(number, "attn.position")) {
@@ -83,9 +91,14 @@ LogicalResult Translator::addArguments() {
     }
     for (int dimension = 0; dimension < dimensions; ++dimension)
       all.back().dim(dimension).set_min(0);
-    if (forms.contains(argument)) {
-      all.back().dim(0).set_bounds(0, numLanes).set_stride(1);
-      all.back().dim(1).set_stride(numLanes);
+    if (auto form = forms.find(argument); form != forms.end()) {
+      all.back().dim(0).set_stride(1);
+      if (form->second != "quantized") {
+        // Words of int8 are four bytes each.
+        int size = form->second == "int8" ? 4 * numLanes : numLanes;
+        all.back().dim(0).set_bounds(0, size);
+        all.back().dim(1).set_stride(size);
+      }
     }
     parameters[argument] = all.back();
     kernel.arguments.push_back(all.back());

@@ -69,6 +69,25 @@ func.func private @call_kernel0(memref<?xf32, strided<[1], offset: ?>>, memref<?
 
 // -----
 
+// What is in words of four bytes is described as bytes: four times as many.
+// CHECK: func.func private @call_kernel0(%[[ROWS:[^:]*]]: memref<?x14xi32>, %[[WEIGHTS:[^:]*]]: memref<3x12x16xi32>
+// CHECK-DAG: %[[EIGHT:.*]] = llvm.mlir.constant(8 : i8)
+// CHECK-DAG: %[[BYTES:.*]] = arith.constant 56 : i32
+// CHECK: memref.extract_strided_metadata %[[ROWS]]
+// CHECK: %[[TYPE:.*]] = llvm.getelementptr %{{.*}}[0, 4]
+// CHECK: %[[BITS:.*]] = llvm.getelementptr %[[TYPE]][0, 1]
+// CHECK: llvm.store %[[EIGHT]], %[[BITS]]
+// CHECK: llvm.store %[[BYTES]],
+module @kernels {
+  func.func @kernel0(%x: tensor<?x40xf32> {attn.quantized = "generic"}, %w: tensor<40x40xf32> {attn.packed = "int8"}) -> tensor<?x40xf32> {
+    %0 = attn.linear %x, %w : tensor<?x40xf32>, tensor<40x40xf32> -> tensor<?x40xf32>
+    return %0 : tensor<?x40xf32>
+  }
+}
+func.func private @call_kernel0(memref<?x14xi32>, memref<3x12x16xi32>, memref<?x?xf32, strided<[?, 1], offset: ?>>, index) attributes {attn.divided = 1 : i64, attn.external = @kernels::@kernel0}
+
+// -----
+
 // A number has no dimensions, and is always computed.
 // CHECK: func.func private @call_kernel0
 // CHECK-NOT: scf.if
