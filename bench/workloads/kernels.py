@@ -36,6 +36,13 @@ def peers(environment, candidates):
     return found, notes
 
 
+def halide(environment, *command):
+    """The same worker with kernels that Halide makes."""
+    if not (environment.build / "bin" / "attn-halide").exists():
+        raise Missing("attn-halide is not built (libhalide14-0-dev)")
+    return ["env", "ATTN_TEST_KERNELS=halide", *command]
+
+
 def onednn(environment, name):
     """The command line of a worker that uses oneDNN."""
     environment.need("onednn-cpu-gomp", "onednn-devel-cpu-gomp")

@@ -1,6 +1,7 @@
 """W2: the matrix products of decoding."""
 
-from bench.workloads.kernels import WORKERS, Candidate, measure, onednn, peers
+from bench.workloads.kernels import (WORKERS, Candidate, halide, measure, onednn,
+                                     peers)
 
 # Inputs and outputs of linear layers: of g2p, of m30k, of RNNsearch with 1,024 units,
 # of a transformer of base size; its and RNNsearch's vocabularies.
@@ -29,6 +30,7 @@ def run(environment, workload, threads):
     bound = environment.program("products_bound", [WORKERS / "products_bound.cpp"],
                                 ["-O3", "-march=native"])
     found, notes = peers(environment, [
+        Candidate("attn-halide", lambda threads: halide(environment, program)),
         Candidate("openblas", lambda threads: openblas(environment)),
         Candidate("onednn", lambda threads: onednn(environment, "products_onednn"))])
     candidates = [Candidate("attn", lambda threads: [program]),

@@ -1,6 +1,6 @@
 """W1: fused reads, of one query a sentence or of a beam."""
 
-from bench.workloads.kernels import Candidate, measure, onednn, peers
+from bench.workloads.kernels import Candidate, halide, measure, onednn, peers
 
 
 def run(environment, workload, threads):
@@ -17,6 +17,8 @@ def run(environment, workload, threads):
         return command
 
     found, notes = peers(environment, [
+        Candidate("attn-halide",
+                  lambda threads: halide(environment, program, "attn")),
         Candidate("torch", torch("eager")), Candidate("torch-compile", torch("compile")),
         Candidate("onednn", lambda threads: onednn(environment, "read_onednn"),
                   takes=lambda shape: shape["heads"] > 1)])

@@ -178,8 +178,7 @@ void CallWriter::run(func::FuncOp tensors) {
       return false;
     auto packed = tensors.getArgAttrOfType<StringAttr>(number, packedAttrName);
     return tensors.getArgAttr(number, quantizedAttrName) ||
-           (packed &&
-            packed.getValue() == stringifyPrecision(Precision::Int8));
+           (packed && packed.getValue() == stringifyPrecision(Precision::Int8));
   };
   if (auto attr = caller->getAttrOfType<IntegerAttr>(dividedAttrName))
     divided = attr.getInt();

@@ -14,6 +14,7 @@
 
 #include "lowering/cpu/Target.h"
 #include "lowering/halide/Algorithm.h"
+#include "lowering/halide/FusedMultiplyAdd.h"
 #include "lowering/halide/Schedule.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -124,6 +125,8 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
     return module.emitError("expected kernels, but got a module without "
                             "functions");
   hl::Module linked = hl::link_modules("kernels", modules);
+  if (options.fused)
+    addFusedMultiplyAdd(linked, *target);
   hl::OutputFileType type = hl::OutputFileType::object;
   switch (options.emit) {
   case Emit::Assembly:

@@ -7,6 +7,8 @@
 
 #include "lowering/halide/Mathematics.h"
 
+#include "lowering/halide/FusedMultiplyAdd.h"
+
 #include <limits>
 
 using namespace mlir::attn::halide;
@@ -31,9 +33,10 @@ Expr mlir::attn::halide::minimum(Expr x, Expr y) {
 Expr Mathematics::fma(Expr x, Expr y, Expr z) const {
   if (multiply == Multiply::Separately)
     return x * y + z;
-  // Halide has no such operation; LLVM and OpenCL know these names.
+  // Halide has no such operation, but takes functions by name.
   return hl::Internal::Call::make(
-      hl::Float(32), multiply == Multiply::OpenCl ? "fma" : "llvm.fma.f32",
+      hl::Float(32),
+      multiply == Multiply::OpenCl ? "fma" : fusedMultiplyAddName,
       {std::move(x), std::move(y), std::move(z)},
       hl::Internal::Call::PureExtern);
 }

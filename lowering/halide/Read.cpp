@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "lowering/graph/Operations.h"
 #include "lowering/halide/Translator.h"
 
 #include <limits>
@@ -100,6 +101,11 @@ public:
 
 private:
   LogicalResult translateScores();
+  /// Puts what `repair` gives where a score is not a number.
+  void repairScores(ArrayRef<int64_t> headSizes,
+                    const std::function<Expr(Expr position)> &repair);
+  /// The stages that it adds; the last one takes the repaired scores.
+  static constexpr int numRepairStages = 4;
   LogicalResult translateContexts();
   void normalize();
   Func normalizeSoft();
@@ -244,23 +250,42 @@ LogicalResult Reader::translateScores() {
   Value score = scoreValues[0];
   for (size_t i = getFeatures(score.getType()).size(); i-- > 0;)
     heads.emplace_back("feature" + std::to_string(i));
-  scores = Func(t.nameOf("scores"));
-  std::vector<Var> vars = heads;
-  vars.push_back(key);
-  vars.insert(vars.end(), outer.begin(), outer.end());
-  scores(vars) = hl::undef<float>();
-  RDom position = makePositions();
-  Expr element = t.at(score, headPlace(position));
-  if (!maskValues.empty()) {
+  // A score that is not a number may have another way to be computed. It is
+  // hardly ever needed, so it has a loop of its own, which goes nowhere then.
+  auto choice = score.getDefiningOp<arith::SelectOp>();
+  bool hasRepair = choice && isRepair(choice);
+  std::vector<size_t> repairStages;
+  if (hasRepair)
+    for (Operation *repair : getRepairs(op.getScore().front()))
+      if (auto range = t.stagesOf.find(repair); range != t.stagesOf.end())
+        for (size_t i = range->second.first; i < range->second.second; ++i)
+          repairStages.push_back(i);
+  auto getMasked = [&](Value score, Expr position) {
+    Expr element = t.at(score, headPlace(position));
+    if (maskValues.empty())
+      return element;
     bool perHead = !getFeatures(maskValues[0].getType()).empty();
     Expr allowed =
         t.at(maskValues[0], perHead ? headPlace(position) : at({}, position));
-    element = hl::select(allowed, element, Expr(-infinity));
-  }
-  scores(headPlace(position)) = element;
+    return hl::select(allowed, element, Expr(-infinity));
+  };
+  std::vector<Var> vars = heads;
+  vars.push_back(key);
+  vars.insert(vars.end(), outer.begin(), outer.end());
+  scores = Func(t.nameOf("scores"));
+  scores(vars) = hl::undef<float>();
+  RDom position = makePositions();
+  scores(headPlace(position)) =
+      getMasked(hasRepair ? choice.getFalseValue() : score, position);
   int owner = t.addStage(scores, Stage::Kind::Positions, heads.size() + 1,
                          outer.size(), {position.x});
+  for (size_t i : repairStages)
+    t.kernel.stages[i].owner = owner + numRepairStages;
   t.giveTo(firstStage, owner);
+  if (hasRepair)
+    repairScores(getFeatures(score.getType()), [&](Expr position) {
+      return getMasked(choice.getTrueValue(), position);
+    });
 
   if (!op.getSink().empty()) {
     firstStage = t.kernel.stages.size();
@@ -269,6 +294,41 @@ LogicalResult Reader::translateScores() {
     sink = t.at(sinkValues[0], headPlace(0));
   }
   return success();
+}
+
+void Reader::repairScores(ArrayRef<int64_t> headSizes,
+                          const std::function<Expr(Expr)> &repair) {
+  size_t firstStage = t.kernel.stages.size();
+  Func usual = scores;
+  Func failures = reducePositions(
+      "failures", 0,
+      [&](Expr position, Expr failed) {
+        return hl::max(failed,
+                       hl::cast<int32_t>(isNan(usual(headPlace(position)))));
+      },
+      [](Expr a, Expr b) { return hl::max(a, b); });
+  // Of all heads together: one loop goes through positions for them.
+  Func failed(t.nameOf("failed"));
+  Expr any = 0;
+  for (int64_t i = 0; i < llvm::product_of(headSizes); ++i)
+    any = hl::max(any, failures(with(Translator::unflatten(
+                           static_cast<int32_t>(i), headSizes))));
+  failed(outer) = any;
+  t.addStage(failed, Stage::Kind::Number, 0, outer.size());
+  scores = Func(t.nameOf("repaired"));
+  std::vector<Var> vars = usual.args();
+  scores(vars) = hl::undef<float>();
+  RDom position = makePositions();
+  scores(headPlace(position)) = usual(headPlace(position));
+  RDom again(0, numKeys);
+  again.where(again >= begins() &&
+              again < hl::select(failed(with({})) != 0, ends(), begins()));
+  scores(headPlace(again)) = hl::select(isNan(usual(headPlace(again))),
+                                        repair(again), usual(headPlace(again)));
+  int stage = t.addStage(scores, Stage::Kind::Positions, heads.size() + 1,
+                         outer.size(), {position.x, again.x});
+  assert(stage == static_cast<int>(firstStage) - 1 + numRepairStages);
+  (void)firstStage, (void)stage;
 }
 
 Func Reader::normalizeSoft() {

@@ -141,15 +141,23 @@ void CpuScheduler::scheduleUpdates(Stage &stage) {
     }
     break;
   case Stage::Kind::Positions: {
-    // The last feature is the position: the update goes through it by a loop.
-    std::vector<hl::VarOrRVar> order;
-    if (stage.loopsOverLanes)
-      order.push_back(stage.loops[0]);
-    for (int i = 0; i + 1 < stage.numFeatures; ++i)
-      order.push_back(args[i]);
-    for (size_t i = stage.loopsOverLanes ? 1 : 0; i < stage.loops.size(); ++i)
-      order.push_back(stage.loops[i]);
-    reorder(func.update(0), order);
+    // The last feature is the position: the update goes through it by a loop,
+    // or each of several by one.
+    int numUpdates = func.num_update_definitions();
+    for (int update = 0; update < numUpdates; ++update) {
+      std::vector<hl::VarOrRVar> order;
+      if (stage.loopsOverLanes)
+        order.push_back(stage.loops[0]);
+      for (int i = 0; i + 1 < stage.numFeatures; ++i)
+        order.push_back(args[i]);
+      if (numUpdates > 1)
+        order.push_back(stage.loops[update]);
+      else
+        for (size_t i = stage.loopsOverLanes ? 1 : 0; i < stage.loops.size();
+             ++i)
+          order.push_back(stage.loops[i]);
+      reorder(func.update(update), order);
+    }
     if (stage.loopsOverLanes)
       // Every place of a chunk is written once.
       func.update(0).allow_race_conditions().vectorize(stage.loops[0]);
@@ -230,8 +238,10 @@ Var CpuScheduler::scheduleProduct(Stage &product, Stage &result, bool isFinal) {
     product.func.update(0).unroll(productArgs[2]);
     // A single row keeps its sums in registers, too.
     if (isFinal)
-      result.func.specialize(
-          result.func.output_buffer().dim(result.numFeatures).extent() == 1);
+      for (int count : {1, 2, 3, 5, 6})
+        result.func.specialize(
+            result.func.output_buffer().dim(result.numFeatures).extent() ==
+            count);
   }
   return columns;
 }

@@ -134,6 +134,8 @@ private:
   Mathematics math;
   Kernel kernel;
   llvm::DenseMap<Value, Element> elements;
+  /// The stages of an operation, by their indices: first, last + 1.
+  llvm::DenseMap<Operation *, std::pair<size_t, size_t>> stagesOf;
   /// Sizes of the axes of arguments.
   llvm::DenseMap<Value, SmallVector<Expr>> argumentSizes;
   /// The packed weights among the arguments, and rows in bytes.

@@ -107,7 +107,11 @@ LogicalResult Translator::addArguments() {
     unsigned number = argument.getArgNumber();
     hl::ImageParam buffer = all[number];
     unsigned numAxes = getNumAxes(argument.getType());
-    unsigned numFeatures = getFeatures(argument.getType()).size();
+    // Bytes of a row are one dimension, whatever its features are.
+    auto form = forms.find(argument);
+    unsigned numFeatures = form != forms.end() && form->second == "quantized"
+                               ? 1
+                               : getFeatures(argument.getType()).size();
     bool isFlag = getElementTypeOrSelf(argument.getType()).isInteger(1);
     auto load = [buffer, isFlag](Place place) -> Expr {
       // A value of one number has no place.
@@ -275,9 +279,12 @@ Expr Translator::getAxisSize(Value value, unsigned axis) {
 }
 
 LogicalResult Translator::translate(Block &block) {
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : block.without_terminator()) {
+    size_t first = kernel.stages.size();
     if (failed(translate(&op)))
       return failure();
+    stagesOf[&op] = {first, kernel.stages.size()};
+  }
   return success();
 }
 

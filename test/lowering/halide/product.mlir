@@ -3,9 +3,11 @@
 // RUN: attn-halide %s --cpu x86-64-v4 --emit asm -o - | FileCheck %s --check-prefix=ASM
 // RUN: attn-halide %s --cpu x86-64-v4 --emit schedule | FileCheck %s --check-prefix=SCHEDULE
 
-// Four rows meet 64 outputs in registers; weights are the outer loop.
+// A row, or four, meet 64 outputs in registers; weights are the outer loop.
 // CHECK: external func linear
 // CHECK: for (linear_result{{.*}}.feature0
+// CHECK: for (linear_product{{.*}}, 0, 256)
+// CHECK-COUNT-4: linear_product{{.*}}fma
 // CHECK: for (linear_result{{.*}}.row
 // CHECK: for (linear_product{{.*}}, 0, 256)
 // CHECK-COUNT-16: linear_product{{.*}}fma
