@@ -41,12 +41,6 @@ for name in () if config.sanitize else ("bench_products", "bench_read"):
     else:
         lit_config.note(f"no {name} (target bench): its test is skipped")
 
-# The other compiler of kernels, where Halide is installed.
-if os.path.exists(os.path.join(config.attn_tools, "attn-halide")):
-    config.available_features.add("halide")
-else:
-    lit_config.note("no attn-halide: kernels are extracted for it, but not compiled")
-
 if shutil.which("valgrind"):
     config.available_features.add("valgrind")
 
@@ -80,14 +74,22 @@ else:
 config.environment["MESA_SHADER_CACHE_DIR"] = os.path.join(config.attn_test_build, "shaders")
 
 # The tests that run models do so on a device with `-D target=vulkan`: there, attnc
-# compiles for it, and the libraries open it by themselves.
-target = lit_config.params.get("target")
-if target:
-    # Without a device there is nothing to run.
-    config.unsupported = target not in config.available_features
-    config.available_features.add(f"target={target}")
-    config.name = f"attn-{target}"
-    config.test_exec_root = os.path.join(config.attn_test_build, target)
+# compiles for it, and the libraries open it by themselves. With `-D kernels=halide`
+# they run kernels that Halide makes.
+variants = {
+    option: lit_config.params[option]
+    for option in ("target", "kernels")
+    if option in lit_config.params
+}
+for option, value in variants.items():
+    # Without a device, or Halide, there is nothing to run.
+    if value not in config.available_features:
+        config.unsupported = True
+    config.available_features.add(f"{option}={value}")
+if variants:
+    name = "-".join(variants.values())
+    config.name = f"attn-{name}"
+    config.test_exec_root = os.path.join(config.attn_test_build, name)
     config.excludes += (
         folder
         for folder in os.listdir(config.test_source_root)
@@ -98,7 +100,8 @@ if target:
     attnc = os.path.join(tools, "attnc")
     with open(attnc, "w", encoding="utf-8") as script:
         compiler = shlex.quote(os.path.join(config.attn_tools, "attnc"))
-        script.write(f'#!/bin/sh\nexec {compiler} --target={target} "$@"\n')
+        options = " ".join(f"--{option}={value}" for option, value in variants.items())
+        script.write(f'#!/bin/sh\nexec {compiler} {options} "$@"\n')
     os.chmod(attnc, 0o755)
     config.environment["PATH"] = tools + os.pathsep + config.environment["PATH"]
 
