@@ -46,6 +46,8 @@ public:
   Value addArgument(Type type, Buffer buffer,
                     ArrayRef<NamedAttribute> attrs = {});
   Value addPackedWeight(Value weight, int64_t numOutputs, int64_t numInputs);
+  /// Says that only `size` of the first dimension of an argument may be there.
+  void limit(Value argument, Value size);
   /// What `value` of the program is here.
   Value get(Value value);
   /// Copies an operation, and what it is evaluated from but for the operands
@@ -102,6 +104,25 @@ Value KernelWriter::addPackedWeight(Value weight, int64_t numOutputs,
   return addArgument(
       weight.getType(), emitter.packedWeight(weight, numOutputs, numInputs),
       named(packedAttrName, attributes.getStringAttr(precision)));
+}
+
+void KernelWriter::limit(Value argument, Value size) {
+  Buffer &buffer = buffers[cast<BlockArgument>(argument).getArgNumber()];
+  auto type = cast<MemRefType>(buffer.getType());
+  ArrayRef<int64_t> shape = type.getShape();
+  ImplicitLocOpBuilder &program = emitter.getBuilder();
+  SmallVector<OpFoldResult> sizes(shape.size()), strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
+    sizes[i] = i == 0 ? OpFoldResult(size)
+                      : OpFoldResult(attributes.getIndexAttr(shape[i]));
+    strides[i] = attributes.getIndexAttr(stride);
+  }
+  SmallVector<int64_t> limited(shape);
+  limited.front() = ShapedType::kDynamic;
+  buffer = memref::ReinterpretCastOp::create(
+      program, MemRefType::get(limited, type.getElementType()), buffer,
+      attributes.getIndexAttr(0), sizes, strides);
 }
 
 NamedAttribute KernelWriter::refer(StringRef name, Buffer numbers,
@@ -207,7 +228,15 @@ func::FuncOp KernelWriter::finish(ValueRange results,
   kernel->setFunctionType(
       attributes.getFunctionType(body->getArgumentTypes(), results.getTypes()));
   kernel->setAllArgAttrs(argumentAttrs);
-  SmallVector<Type> types = llvm::to_vector(ValueRange(buffers).getTypes());
+  SmallVector<Type> types;
+  for (Buffer buffer : buffers) {
+    // Where one call has all of a buffer, another may have less (see limit).
+    auto type = cast<MemRefType>(buffer.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    if (!shape.empty())
+      shape.front() = ShapedType::kDynamic;
+    types.push_back(MemRefType::get(shape, type.getElementType()));
+  }
   for (Type result : results.getTypes()) {
     Type element = getElementTypeOrSelf(result);
     if (element.isInteger(1))
@@ -342,8 +371,17 @@ void Emitter::emitExternalProduct(Operation *op, Buffer input,
     return callForRows(*this, writer, ownResult, destination,
                        axes.empty() ? Value() : axes[0]);
   const auto rank = static_cast<int64_t>(axes.size());
+  const bool isRanked = ranking && result == ranking->logits;
+  if (isRanked) {
+    // Weights of fewer outputs may have the place of these.
+    writer.limit(ownWeight, arith::CeilDivUIOp::create(b, ranking->outputs,
+                                                       constant(numLanes)));
+    if (optionalBias)
+      if (auto argument = dyn_cast<BlockArgument>(writer.get(optionalBias)))
+        writer.limit(argument, ranking->outputs);
+  }
   func::FuncOp caller = writer.finish(ownResult, rank);
-  if (ranking && result == ranking->logits)
+  if (isRanked)
     return emitOutputLayer(
         destination, axes[0], [&](Value results, Value firstBlock) {
           callKernel(b, caller, writer.getBuffers(), results,

@@ -70,11 +70,11 @@ func.func @read(%qk: tensor<?x64xf32>, %k: tensor<?x?x32xf32>, %n: tensor<?xi32>
 // CHECK-LABEL: module @kernels
 // CHECK: func.func @kernel0(%[[X:[^:]*]]: tensor<?x40xf32>, %[[W:[^:]*]]: tensor<40x40xf32> {attn.packed = "f32"}, %[[B:[^:]*]]: tensor<40xf32>) -> tensor<?x40xf32>
 // CHECK: attn.linear %[[X]], %[[W]] bias(%[[B]] : tensor<40xf32>) epilogue(%[[X]] : tensor<?x40xf32>)
-// CHECK: func.func private @call_kernel0(memref<?x40xf32>, memref<3x40x16xf32>, memref<40xf32>, memref<?x?xf32, strided<[?, 1], offset: ?>>, index) attributes {attn.divided = 1 : i64
+// CHECK: func.func private @call_kernel0(memref<?x40xf32>, memref<?x40x16xf32>, memref<?xf32>, memref<?x?xf32, strided<[?, 1], offset: ?>>, index) attributes {attn.divided = 1 : i64
 // INT8-LABEL: module @kernels
 // INT8: func.func @kernel0(%[[X:[^:]*]]: tensor<?x40xf32> {attn.quantized = "generic"}, %[[W:[^:]*]]: tensor<40x40xf32> {attn.packed = "int8"}, %[[B:[^:]*]]: tensor<40xf32>, %[[F:[^:]*]]: tensor<?x40xf32>) -> tensor<?x40xf32>
 // INT8: attn.linear %[[X]], %[[W]] bias(%[[B]] : tensor<40xf32>) epilogue(%[[F]] : tensor<?x40xf32>)
-// INT8: func.func private @call_kernel0(memref<?x14xi32>, memref<3x12x16xi32>, memref<40xf32>, memref<?x40xf32>,
+// INT8: func.func private @call_kernel0(memref<?x14xi32>, memref<?x12x16xi32>, memref<?xf32>, memref<?x40xf32>,
 // INT8-LABEL: func.func @product
 // INT8: %[[ROWS:.*]] = memref.alloc(%{{.*}}) : memref<?x14xi32>
 // INT8: call @quantize_rows
@@ -93,7 +93,7 @@ func.func @product(%x: tensor<?x40xf32>, %w: tensor<40x40xf32>, %b: tensor<40xf3
 // Outputs that are several features are not: then rows are divided.
 // CHECK-LABEL: module @kernels
 // CHECK: func.func @kernel0(%{{.*}}: tensor<?x8xf32>, %{{.*}}: tensor<2x16x8xf32> {attn.packed = "f32"}) -> tensor<?x2x16xf32>
-// CHECK: func.func private @call_kernel0(memref<?x8xf32>, memref<2x8x16xf32>, memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>, index) attributes {attn.divided = 0 : i64
+// CHECK: func.func private @call_kernel0(memref<?x8xf32>, memref<?x8x16xf32>, memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>, index) attributes {attn.divided = 0 : i64
 func.func @heads(%x: tensor<?x8xf32>, %w: tensor<2x16x8xf32>) -> tensor<?x2x16xf32> {
   %0 = attn.linear %x, %w : tensor<?x8xf32>, tensor<2x16x8xf32> -> tensor<?x2x16xf32>
   return %0 : tensor<?x2x16xf32>
@@ -162,9 +162,11 @@ func.func @scan(%x: tensor<?x?x8xf32>, %n: tensor<?xi32>) -> tensor<?x?x4xf32> {
 // CHECK: {attn.parallel}
 // CHECK: scf.for
 // CHECK: call @call_kernel1({{.*}}, %[[PAST]], {{.*}})
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[OUTPUTS:.*]], %c16
+// CHECK: %[[WEIGHTS:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [%[[BLOCKS]], 8, 16]
 // CHECK: scf.for
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c16
-// CHECK: call @call_kernel2({{.*}}, %[[FIRST]])
+// CHECK: call @call_kernel2(%{{[^,]*}}, %[[WEIGHTS]], {{.*}}, %[[FIRST]])
 // CHECK: arith.shli %{{.*}} : vector<16xi32>
 // CHECK: return
 // Weights are packed by loops of its own.
