@@ -60,14 +60,15 @@ llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
 
 std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
                                   StringRef instructionSet,
-                                  const ProductOptions &products) {
+                                  const ProductOptions &products,
+                                  bool onDevice) {
   auto load = [&](std::unique_ptr<OnDevice> device) -> std::unique_ptr<Jit> {
     auto result = std::make_unique<Jit>();
     result->device = std::move(device);
     result->jit = loadCode(module, Target(), error);
     return result->jit ? std::move(result) : nullptr;
   };
-  if (usesDevice()) {
+  if (onDevice) {
     std::unique_ptr<OnDevice> device =
         OnDevice::compile(module, error, products);
     return device ? load(std::move(device)) : nullptr;
@@ -132,14 +133,12 @@ void Jit::call(const std::string &function, ArrayRef<Array> arrays) {
     }
     return run(function, extents, buffers);
   }
-  constexpr size_t most = 12;
-  if (arrays.size() > most)
-    llvm::report_fatal_error("expected at most 12 arrays");
   // The fields of memref descriptors.
-  SmallVector<int64_t> descriptors[most];
-  void *d[most] = {};
-  for (auto [index, array] : llvm::enumerate(arrays)) {
-    SmallVector<int64_t> &own = descriptors[index];
+  std::vector<SmallVector<int64_t>> descriptors;
+  SmallVector<void *> pointers;
+  descriptors.reserve(arrays.size());
+  for (const Array &array : arrays) {
+    SmallVector<int64_t> &own = descriptors.emplace_back();
     auto address = reinterpret_cast<int64_t>(array.data);
     own = {address, address, 0};
     llvm::append_range(own, array.shape);
@@ -147,14 +146,19 @@ void Jit::call(const std::string &function, ArrayRef<Array> arrays) {
     own.resize(3 + 2 * rank, 1);
     for (size_t i = rank; i-- > 1;)
       own[3 + rank + i - 1] = own[3 + rank + i] * array.shape[i];
-    d[index] = own.data();
+    pointers.push_back(own.data());
   }
-  // A call with more arguments than the function has is harmless in the calling
-  // conventions of the machines that tests run on.
-  using Function = void(void *, void *, void *, void *, void *, void *, void *,
-                        void *, void *, void *, void *, void *);
-  lookup<Function>("_mlir_ciface_" + function)(
-      d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11]);
+  reference::callWithPointers(
+      reinterpret_cast<void *>(lookup<void()>("_mlir_ciface_" + function)),
+      pointers);
+}
+
+void Jit::call(const std::string &function,
+               MutableArrayRef<reference::Buffer> buffers) {
+  SmallVector<Array> arrays;
+  for (reference::Buffer &buffer : buffers)
+    arrays.push_back({buffer.data(), llvm::to_vector<6>(buffer.shape())});
+  call(function, arrays);
 }
 
 int64_t Jit::getWorkspaceSize(const std::string &program,

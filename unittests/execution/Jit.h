@@ -11,6 +11,7 @@
 #include "lowering/cpu/Precision.h"
 #include "runtime/compiled_model.h"
 #include "unittests/execution/OnDevice.h"
+#include "unittests/reference/Buffer.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -31,11 +32,12 @@ public:
   };
 
   /// Compiles `module`, which is consumed, for this machine, its kernels
-  /// arranged for `instructionSet` (empty: the machine's), or for the device
-  /// that tests run on. Null and a message on failure.
+  /// arranged for `instructionSet` (empty: the machine's), or for a device.
+  /// Null and a message on failure.
   static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error,
                                       StringRef instructionSet = "",
-                                      const ProductOptions &products = {});
+                                      const ProductOptions &products = {},
+                                      bool onDevice = usesDevice());
 
   /// The address of a function.
   template <typename Function> Function *lookup(const std::string &name) {
@@ -54,6 +56,8 @@ public:
                            ArrayRef<int64_t> extents);
   /// Calls a function of tensors with its arguments, then its results.
   void call(const std::string &function, ArrayRef<Array> arrays);
+  void call(const std::string &function,
+            MutableArrayRef<reference::Buffer> buffers);
   /// Runs a program of a model (see runtime/compiled_model.h), all shares by
   /// one thread.
   void run(const std::string &program, ArrayRef<int64_t> extents,

@@ -1,0 +1,93 @@
+//===- HalideJit.cpp - runs kernels of Halide in a test -------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "unittests/halide/HalideJit.h"
+
+#include "lowering/cpu/Pipeline.h"
+#include "lowering/halide/Compile.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <HalideBuffer.h>
+
+#include <cstdlib>
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::reference;
+
+static void *allocate(void *, size_t size) {
+  return std::aligned_alloc(128, (size + 127) / 128 * 128);
+}
+static void release(void *, void *memory) { std::free(memory); }
+
+/// The object of a module's functions, loaded. Null after a message.
+static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::SmallString<128> path;
+  if (llvm::sys::fs::createTemporaryFile("attn-halide", "o", path))
+    return nullptr;
+  halide::CompileOptions options;
+  options.output = path.str().str();
+  LogicalResult compiled = halide::compileKernels(module, options);
+  auto object = llvm::MemoryBuffer::getFile(path);
+  llvm::sys::fs::remove(path);
+  if (failed(compiled) || !object)
+    return nullptr;
+  auto jit = llvm::orc::LLJITBuilder().create();
+  llvm::orc::SymbolMap symbols;
+  auto add = [&](const char *name, auto *function) {
+    symbols[(*jit)->mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported};
+  };
+  add("halide_malloc", &allocate);
+  add("halide_free", &release);
+  llvm::cantFail((*jit)->getMainJITDylib().define(
+      llvm::orc::absoluteSymbols(std::move(symbols))));
+  llvm::cantFail((*jit)->addObjectFile(std::move(*object)));
+  return std::move(*jit);
+}
+
+std::unique_ptr<HalideJit> HalideJit::compile(ModuleOp module,
+                                              std::string &error) {
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
+    error += d.str() + "\n";
+    return success();
+  });
+  PassManager manager(module.getContext());
+  buildGraphPipeline(manager);
+  if (failed(manager.run(module)))
+    return nullptr;
+  auto result = std::make_unique<HalideJit>();
+  result->jit = load(module);
+  return result->jit ? std::move(result) : nullptr;
+}
+
+void HalideJit::call(const std::string &function,
+                     MutableArrayRef<Buffer> buffers) {
+  std::vector<::Halide::Runtime::Buffer<void>> described;
+  SmallVector<void *> pointers;
+  described.reserve(buffers.size());
+  for (Buffer &buffer : buffers) {
+    halide_type_t type(buffer.width() == 0   ? halide_type_float
+                       : buffer.width() == 1 ? halide_type_uint
+                                             : halide_type_int,
+                       buffer.width() == 1 ? 8 : 32);
+    std::vector<int> sizes;
+    for (int64_t size : llvm::reverse(buffer.shape()))
+      sizes.push_back(size);
+    described.emplace_back(type, buffer.data(), sizes);
+    pointers.push_back(described.back().raw_buffer());
+  }
+  callWithPointers(llvm::cantFail(jit->lookup(function)).toPtr<void *>(),
+                   pointers);
+}
