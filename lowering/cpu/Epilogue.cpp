@@ -33,8 +33,14 @@ std::string attn::describeEpilogue(LinearOp linear) {
     numbers.try_emplace(argument, numbers.size());
   for (Operation &op : block) {
     os << op.getName() << op.getAttrDictionary() << '(';
-    for (Value operand : op.getOperands())
-      os << numbers.lookup(operand) << ',';
+    for (Value operand : op.getOperands()) {
+      auto number = numbers.find(operand);
+      // Folding moves constants out of the region.
+      if (number == numbers.end())
+        os << operand.getDefiningOp()->getAttrDictionary() << ',';
+      else
+        os << number->second << ',';
+    }
     os << ')';
     for (Value result : op.getResults())
       numbers.try_emplace(result, numbers.size());

@@ -165,6 +165,34 @@ TEST(Feature, Epilogue) {
   }
 }
 
+// Products that differ in a constant, or have a number twice, are not one.
+TEST(Feature, EpiloguesWithConstants) {
+  std::string type = "tensor<?x2xf32>", body;
+  const char *seconds[] = {"%0", "%half", "%third"};
+  for (int i = 0; i < 3; ++i) {
+    std::string n = std::to_string(i + 1);
+    body += "%" + n + " = attn.linear %x, %w" + n +
+            " epilogue() {\n^bb0(%0: f32):\n"
+            "%half = arith.constant 0.5 : f32\n"
+            "%third = arith.constant 0.25 : f32\n"
+            "%y = arith.mulf %0, " +
+            seconds[i] +
+            " : f32\nattn.yield %y : f32\n} : tensor<?x1xf32>, "
+            "tensor<2x1xf32> -> " +
+            type + "\n";
+  }
+  SmallVector<Tensor> results = evaluateFunction(
+      "%x: tensor<?x1xf32>, %w1: tensor<2x1xf32>, %w2: tensor<2x1xf32>, "
+      "%w3: tensor<2x1xf32>",
+      type + ", " + type + ", " + type,
+      body + "return %1, %2, %3 : " + type + ", " + type + ", " + type,
+      {Tensor::floats({1, 1}, 4.0), Tensor::floats({2, 1}, {1, 2}),
+       Tensor::floats({2, 1}, {1, 2}), Tensor::floats({2, 1}, {1, 2})});
+  expectNear(results[0], {16, 64});
+  expectNear(results[1], {2, 4});
+  expectNear(results[2], {1, 2});
+}
+
 TEST(Feature, EmbedAndLookup) {
   Tensor table = Tensor::floats({3, 2}, {1, 2, 3, 4, 5, 6});
   expectNear(evaluateFunction(
