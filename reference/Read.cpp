@@ -103,8 +103,10 @@ LogicalResult Reader::findPositions(int64_t row, int64_t query,
 }
 
 LogicalResult Reader::normalize(int64_t row, int64_t query) {
+  if (positions.empty())
+    return success();
   // What the query determines needs no position.
-  if (sink && !positions.empty() && failed(sink->evaluate(row, query, 0)))
+  if (sink && failed(sink->evaluate(row, query, 0)))
     return failure();
   std::vector<double> weights;
   for (int64_t head = 0; head < heads; ++head) {

@@ -414,6 +414,17 @@ TEST(Read, SinksTakeTheirShare) {
     for (double sink : {quietNaN, infinity})
       expectNear(readScores(text, {0, 1}, {1, 2}, 2, sink).weights,
                  {quietNaN, quietNaN});
+    // Without a position nobody asks for it.
+    ReadText empty = text;
+    empty.interval =
+        "%0 = arith.constant 1 : i32\nattn.yield %0, %0 : i32, i32";
+    SmallVector<Tensor> results =
+        Module(empty.fused())
+            .evaluate({Tensor::floats({1}, 2.0), Tensor::floats({1, 2}, {0, 1}),
+                       Tensor::floats({1, 2}, {1, 2}),
+                       Tensor::integers({1}, 2)});
+    EXPECT_EQ(results[0].data[0], 0.0);
+    EXPECT_EQ(results[2].data[0], 0.0);
   }
 }
 
