@@ -38,6 +38,9 @@ Translator::Product Translator::multiplyNumbers(
           unflatten(k, weightFeatures.drop_front(features.size()));
       std::vector<Expr> outputs = unflatten(output, features);
       place.insert(place.end(), outputs.begin(), outputs.end());
+      // All values of a region over pairs have the pair's place.
+      if (pairVars)
+        place.insert(place.end(), axes.begin(), axes.end());
       return at(weight, place);
     }
     hl::ImageParam packed = parameters.find(weight)->second;
@@ -139,6 +142,7 @@ LogicalResult Translator::finishProduct(Operation *op, const Product &product,
                                         ValueRange extra) {
   Value result = op->getResult(0);
   std::vector<Var> axes = getAxisVars(result.getType());
+  bool isOfPairs = pairVars.has_value();
   // The epilogue is elementwise, on values that have all of the result's
   // dimensions.
   auto getSum = [=, this](const Place &place) -> Expr {
@@ -146,7 +150,7 @@ LogicalResult Translator::finishProduct(Operation *op, const Product &product,
     Expr output = flatten(features, getFeatures(result.getType()));
     Expr sum = product(output % numLanes, output / numLanes,
                        Place(place.end() - axes.size(), place.end()));
-    return bias ? sum + at(bias, features) : sum;
+    return bias ? sum + at(bias, isOfPairs ? place : features) : sum;
   };
   if (!epilogue || epilogue->empty()) {
     define(result, getSum);

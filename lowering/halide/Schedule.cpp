@@ -73,10 +73,13 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
   int numShared = root.numAxes;
   for (size_t i = firstResult; i < end; ++i)
     numShared = std::min(numShared, kernel.stages[i].numAxes);
+  // A product that is all there is, is made in blocks of its result.
   Stage *product = nullptr;
   for (size_t i = begin; i < firstResult; ++i)
     if (kernel.stages[i].kind == Stage::Kind::Product)
-      product = &kernel.stages[i];
+      product = numResults == 1 && kernel.stages[i].owner < 0
+                    ? &kernel.stages[i]
+                    : nullptr;
   if (product) {
     Var columns = scheduleProduct(*product, root, end == kernel.stages.size());
     for (size_t i = begin; i < firstResult; ++i)
@@ -100,7 +103,8 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
             : nullptr;
     if (owner)
       stage.func.compute_at(owner->func, owner->loops.back());
-    else if (stage.numAxes == 0 || stage.numAxes > root.numAxes)
+    else if (stage.numAxes == 0 || stage.numAxes > root.numAxes ||
+             stage.kind == Stage::Kind::Product)
       stage.func.compute_root();
     else
       stage.func.compute_at(root.func, getAxis(root, stage.numAxes));
@@ -139,6 +143,10 @@ void CpuScheduler::scheduleUpdates(Stage &stage) {
       reorder(func.update(i), order);
       func.update(i).vectorize(args[0]);
     }
+    break;
+  case Stage::Kind::Product:
+    func.align_bounds(args[0], numLanes).vectorize(args[0], numLanes);
+    func.update(0).vectorize(args[0], numLanes);
     break;
   case Stage::Kind::Positions: {
     // The last feature is the position: the update goes through it by a loop,
