@@ -77,7 +77,7 @@ void attn::buildLlvmPipeline(OpPassManager &manager,
   manager.addPass(createDivideWork());
   manager.addPass(createPlanWorkspace());
   if (options.external)
-    manager.addPass(createCallKernels());
+    manager.addPass(createCallKernels({options.externalDevice}));
   addMath(manager, options.numerics);
   addLlvmConversions(manager);
 }

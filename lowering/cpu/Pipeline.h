@@ -46,6 +46,8 @@ struct KernelOptions {
   std::string scheduleFile;
   /// Whether Halide makes them (see ProductOptions).
   bool external = false;
+  /// Whether those run on a device.
+  bool externalDevice = false;
 };
 /// Parts of pipelines that those of devices have too: kernels arranged,
 /// functions written as arithmetic, and what loops are left with.

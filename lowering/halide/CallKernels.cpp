@@ -42,22 +42,35 @@ using namespace mlir::attn;
 
 /// What the runtime does where a kernel fails.
 static constexpr StringLiteral failureName = "attn_kernel_failed";
+static constexpr StringLiteral deviceFailureName = "attn_device_kernel_failed";
+/// Functions of Halide's runtime for devices: (user, buffer).
+static constexpr StringLiteral copyName = "halide_copy_to_host";
+static constexpr StringLiteral freeName = "halide_device_free";
 
 namespace {
 
 /// The fields that are not zero.
-enum BufferField { HostField = 2, TypeField = 4, DimensionsField, DimField };
+enum BufferField {
+  HostField = 2,
+  FlagsField,
+  TypeField,
+  DimensionsField,
+  DimField
+};
 enum DimensionField { MinField, ExtentField, StrideField };
 enum TypeCode { Int, UInt, Float };
+/// The host has what the device has not.
+constexpr int64_t hostDirty = 1;
 
 /// Writes the body of a function that calls a kernel.
 class CallWriter {
 public:
   CallWriter(func::FuncOp caller, LLVM::LLVMFuncOp kernel,
-             LLVM::LLVMFuncOp failure)
-      : caller(caller), kernel(kernel), failure(failure),
-        b(ImplicitLocOpBuilder::atBlockEnd(caller.getLoc(),
-                                           caller.addEntryBlock())) {
+             LLVM::LLVMFuncOp failure, LLVM::LLVMFuncOp copy,
+             LLVM::LLVMFuncOp release)
+      : caller(caller), kernel(kernel), failure(failure), copy(copy),
+        release(release), b(ImplicitLocOpBuilder::atBlockEnd(
+                              caller.getLoc(), caller.addEntryBlock())) {
     Type i8 = b.getI8Type(), i16 = b.getIntegerType(16), i32 = b.getI32Type(),
          i64 = b.getI64Type();
     pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -91,10 +104,12 @@ private:
 
   func::FuncOp caller;
   LLVM::LLVMFuncOp kernel, failure;
+  LLVM::LLVMFuncOp copy, release; ///< Null where kernels run on the CPU.
   ImplicitLocOpBuilder b;
   Type pointer, dimensionType, bufferType;
   Value buffers;
-  Value exists;         ///< Whether results have elements.
+  Value exists; ///< Whether results have elements.
+  unsigned numResults = 0;
   int64_t divided = -1; ///< The dimension of results that has parts.
 };
 
@@ -142,6 +157,9 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
                   place, {0, static_cast<int32_t>(field)}));
   const int64_t rank = type.getRank();
   Value hasAny; // Elements.
+  // Results are given back, arguments taken.
+  if (copy && !begin)
+    store(FlagsField, constant(b.getI64Type(), hostDirty));
   store(DimensionsField, constant(i32, rank));
   store(DimField, dimensions);
   for (int64_t i = 0; i < rank; ++i) {
@@ -172,7 +190,7 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
 }
 
 void CallWriter::run(func::FuncOp tensors) {
-  unsigned numResults = tensors.getNumResults();
+  numResults = tensors.getNumResults();
   auto hasBytes = [&](unsigned number) {
     if (number >= tensors.getNumArguments())
       return false;
@@ -206,14 +224,25 @@ void CallWriter::run(func::FuncOp tensors) {
         hasBytes(number)));
     place += cast<MemRefType>(memref.getType()).getRank();
   }
-  auto emitCall = [&] {
-    Value status = LLVM::CallOp::create(b, kernel, operands).getResult();
+  auto check = [&](Value status) {
     Value failed = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, status,
                                          constant(b.getI32Type(), 0));
     auto branch = scf::IfOp::create(b, failed, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     LLVM::CallOp::create(b, failure, ValueRange());
+  };
+  auto emitCall = [&] {
+    check(LLVM::CallOp::create(b, kernel, operands).getResult());
+    if (!copy)
+      return;
+    // The device's copies are this call's own.
+    Value user = LLVM::ZeroOp::create(b, pointer);
+    for (Value result : ArrayRef(operands).take_back(numResults))
+      check(
+          LLVM::CallOp::create(b, copy, ValueRange{user, result}).getResult());
+    for (Value operand : operands)
+      LLVM::CallOp::create(b, release, ValueRange{user, operand});
   };
   if (exists) {
     // There may be nothing to compute. Where a result has no elements, others
@@ -253,8 +282,13 @@ struct CallKernels : attn::impl::CallKernelsBase<CallKernels> {
       function.setVisibility_(LLVM::Visibility::Hidden);
       return function;
     };
-    LLVM::LLVMFuncOp failure =
-        declare(failureName, LLVM::LLVMVoidType::get(context), 0);
+    LLVM::LLVMFuncOp failure = declare(device ? deviceFailureName : failureName,
+                                       LLVM::LLVMVoidType::get(context), 0);
+    LLVM::LLVMFuncOp copy, release;
+    if (device) {
+      copy = declare(copyName, IntegerType::get(context, 32), 2);
+      release = declare(freeName, IntegerType::get(context, 32), 2);
+    }
     for (func::FuncOp caller : callers) {
       auto name = caller->getAttrOfType<SymbolRefAttr>(externalAttrName);
       auto kernel = dyn_cast_or_null<func::FuncOp>(
@@ -267,7 +301,7 @@ struct CallKernels : attn::impl::CallKernelsBase<CallKernels> {
       CallWriter(caller,
                  declare(kernel.getSymName(), IntegerType::get(context, 32),
                          caller.getNumArguments() - 1),
-                 failure)
+                 failure, copy, release)
           .run(kernel);
     }
     program.lookupSymbol(kernelsModuleName)->erase();

@@ -20,6 +20,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -64,27 +65,65 @@ static FailureOr<hl::Target> getTarget(ModuleOp module,
     for (hl::Target::Feature feature :
          {hl::Target::AVX512_Cannonlake, hl::Target::AVX512_SapphireRapids})
       target.set_feature(feature);
+  if (options.runs == Runs::OpenCl) {
+    target.set_feature(hl::Target::OpenCL);
+    // Angles of positions are computed in 64 bits.
+    target.set_feature(hl::Target::CLDoubles);
+    // What 64 bits are for on the CPU is not to be had of all devices.
+    target.set_feature(hl::Target::LargeBuffers, false);
+  }
   return target;
 }
 
-/// Moves a file to where it was asked for; text may go to standard output.
-static LogicalResult deliver(ModuleOp module, StringRef path,
-                             StringRef output) {
-  std::unique_ptr<llvm::MemoryBuffer> contents;
-  if (auto buffer = llvm::MemoryBuffer::getFile(path))
-    contents = std::move(*buffer);
-  else
-    return module.emitError("expected to read '")
-           << path << "', but got: " << buffer.getError().message();
-  llvm::Error error =
-      llvm::writeToOutput(output, [&](llvm::raw_ostream &out) -> llvm::Error {
-        out << contents->getBuffer();
-        return llvm::Error::success();
-      });
-  if (error)
+/// What `write` writes to a file. Null after a diagnostic.
+static std::unique_ptr<llvm::MemoryBuffer>
+readWritten(ModuleOp module,
+            function_ref<void(const std::string &path)> write) {
+  llvm::SmallString<128> path;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("attn-halide", "out", path)) {
+    module.emitError("expected to make a temporary file, but got: ")
+        << error.message();
+    return nullptr;
+  }
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove(path); });
+  write(path.str().str());
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (buffer)
+    return std::move(*buffer);
+  module.emitError("expected to read '")
+      << path << "', but got: " << buffer.getError().message();
+  return nullptr;
+}
+
+/// Writes what is asked for; text may go to standard output.
+static LogicalResult
+deliver(ModuleOp module, StringRef output,
+        function_ref<llvm::Error(llvm::raw_ostream &)> write) {
+  if (llvm::Error error = llvm::writeToOutput(output, write))
     return module.emitError("expected to write '")
            << output << "', but got: " << llvm::toString(std::move(error));
   return success();
+}
+
+/// Writes objects as an archive: a linker takes of it what others refer to, and
+/// hides it.
+static LogicalResult
+deliverArchive(ModuleOp module, StringRef output,
+               ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> objects) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < objects.size(); ++i)
+    names.push_back("kernels" + std::to_string(i) + ".o");
+  return deliver(module, output, [&](llvm::raw_ostream &out) {
+    std::vector<llvm::NewArchiveMember> members;
+    for (auto [object, name] : llvm::zip(objects, names)) {
+      members.emplace_back(object->getMemBufferRef());
+      members.back().MemberName = name;
+    }
+    return llvm::writeArchiveToStream(
+        out, members, llvm::SymtabWritingMode::NormalSymtab,
+        llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+  });
 }
 
 static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
@@ -92,14 +131,19 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
   if (failed(target))
     return failure();
   AlgorithmOptions algorithm;
-  algorithm.multiply = options.fused ? Multiply::Fused : Multiply::Separately;
+  algorithm.multiply = !options.fused                 ? Multiply::Separately
+                       : options.runs == Runs::OpenCl ? Multiply::OpenCl
+                                                      : Multiply::Fused;
   std::vector<hl::Module> modules;
   std::string schedules;
   for (auto function : module.getOps<func::FuncOp>()) {
     FailureOr<Kernel> kernel = translateKernel(function, algorithm);
     if (failed(kernel))
       return failure();
-    scheduleForCpu(*kernel, *target);
+    if (options.runs == Runs::OpenCl)
+      scheduleForDevice(*kernel);
+    else
+      scheduleForCpu(*kernel, *target);
     if (options.emit == Emit::Schedule) {
       schedules += describeSchedule(*kernel);
       continue;
@@ -109,24 +153,25 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
                                              *target,
                                              hl::LinkageType::External));
   }
-  if (options.emit == Emit::Schedule) {
-    llvm::Error error = llvm::writeToOutput(
-        options.output, [&](llvm::raw_ostream &out) -> llvm::Error {
-          out << schedules;
-          return llvm::Error::success();
-        });
-    if (error)
-      return module.emitError("expected to write '")
-             << options.output
-             << "', but got: " << llvm::toString(std::move(error));
-    return success();
+  if (options.emit == Emit::Schedule)
+    return deliver(module, options.output,
+                   [&](llvm::raw_ostream &out) -> llvm::Error {
+                     out << schedules;
+                     return llvm::Error::success();
+                   });
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> files;
+  if (options.emit == Emit::Runtime) {
+    files.push_back(readWritten(module, [&](const std::string &path) {
+      hl::compile_standalone_runtime(
+          {{hl::OutputFileType::object, path}},
+          target->without_feature(hl::Target::NoRuntime));
+    }));
+    return files.back() ? deliverArchive(module, options.output, files)
+                        : failure();
   }
   if (modules.empty())
     return module.emitError("expected kernels, but got a module without "
                             "functions");
-  hl::Module linked = hl::link_modules("kernels", modules);
-  if (options.fused)
-    addFusedMultiplyAdd(linked, *target);
   hl::OutputFileType type = hl::OutputFileType::object;
   switch (options.emit) {
   case Emit::Assembly:
@@ -141,14 +186,28 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
   default:
     break;
   }
-  llvm::SmallString<128> path;
-  if (std::error_code error =
-          llvm::sys::fs::createTemporaryFile("attn-halide", "out", path))
-    return module.emitError("expected to make a temporary file, but got: ")
-           << error.message();
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove(path); });
-  linked.compile({{type, path.str().str()}});
-  return deliver(module, path, options.output);
+  // A device's code belongs to one kernel, which has it in an object of its
+  // own.
+  bool isDevices =
+      options.runs == Runs::OpenCl && type == hl::OutputFileType::object;
+  if (!isDevices)
+    modules = {hl::link_modules("kernels", modules)};
+  if (options.fused && options.runs == Runs::Cpu)
+    addFusedMultiplyAdd(modules.front(), *target);
+  for (const hl::Module &part : modules) {
+    files.push_back(readWritten(module, [&](const std::string &path) {
+      part.compile({{type, path}});
+    }));
+    if (!files.back())
+      return failure();
+  }
+  if (isDevices)
+    return deliverArchive(module, options.output, files);
+  return deliver(module, options.output,
+                 [&](llvm::raw_ostream &out) -> llvm::Error {
+                   out << files.front()->getBuffer();
+                   return llvm::Error::success();
+                 });
 }
 
 LogicalResult

@@ -20,12 +20,20 @@ enum class Emit {
   Assembly,  ///< The same as text.
   Statement, ///< What Halide made of algorithm and schedule.
   Html,      ///< The same as a page that folds.
-  Schedule   ///< A line for each stage.
+  Schedule,  ///< A line for each stage.
+  Runtime    ///< What kernels of a device need of Halide, as an object.
+};
+
+/// What runs kernels.
+enum class Runs {
+  Cpu,
+  OpenCl ///< A device of OpenCL, which the runtime opens with dlopen.
 };
 
 struct CompileOptions {
   /// The processor, as LLVM names it.
   std::string cpu = "native";
+  Runs runs = Runs::Cpu;
   /// Whether products and sums are fused where kernels say so.
   bool fused = true;
   Emit emit = Emit::Object;

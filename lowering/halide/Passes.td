@@ -21,6 +21,10 @@ def CallKernels : Pass<"attn-call-kernels", "::mlir::ModuleOp"> {
     it is computed, and nothing is called where all are empty. A kernel that answers
     anything but 0 has failed: `attn_kernel_failed` of the runtime does not return.
 
+    With `device`, kernels run on a device of Halide's runtime: what is on the
+    host is said to be newer, results are copied back, and all copies on the
+    device are given back.
+
     ```mlir
     func.func private @call_kernel0(memref<?x16xf32>, memref<?x?xf32, strided<[?, 1], offset: ?>>, index)
         attributes {attn.divided = 0 : i64, attn.external = @kernels::@kernel0}
@@ -45,6 +49,10 @@ def CallKernels : Pass<"attn-call-kernels", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"device", "device", "bool", "false",
+           "copy buffers to a device, and results back">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"

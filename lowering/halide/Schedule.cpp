@@ -269,6 +269,132 @@ void CpuScheduler::scheduleWords(Stage &words, Stage &result, Var columns) {
       .unroll(args[1]);
 }
 
+namespace {
+
+/// Schedules a kernel for a device: every stage is a launch, whose threads have
+/// an element each. What one pair needs, its thread keeps.
+class DeviceScheduler {
+public:
+  explicit DeviceScheduler(Kernel &kernel) : kernel(kernel) {}
+
+  void run();
+
+private:
+  /// The loops of one definition over threads: the first of `parallel` and the
+  /// last one are shared out, `serial` and the others are inside.
+  template <typename Definition>
+  hl::VarOrRVar distribute(Definition definition,
+                           std::vector<hl::VarOrRVar> serial,
+                           std::vector<hl::VarOrRVar> parallel);
+  void scheduleStage(Stage &stage);
+
+  Kernel &kernel;
+  /// The innermost loop over threads of each stage, by its index.
+  std::vector<hl::VarOrRVar> threads;
+  static constexpr int groupSize = 16;
+};
+
+} // namespace
+
+template <typename Definition>
+hl::VarOrRVar DeviceScheduler::distribute(Definition definition,
+                                          std::vector<hl::VarOrRVar> serial,
+                                          std::vector<hl::VarOrRVar> parallel) {
+  // A dimension of a reduction has inner and outer loops of its kind.
+  auto makeLoop = [](const hl::VarOrRVar &of) {
+    return of.is_rvar ? hl::VarOrRVar(RVar()) : hl::VarOrRVar(Var());
+  };
+  hl::VarOrRVar first = parallel.front(), outer = makeLoop(first),
+                inner = makeLoop(first);
+  definition.split(first, outer, inner, groupSize, guard);
+  std::vector<hl::VarOrRVar> order = serial;
+  for (size_t i = 1; i + 1 < parallel.size(); ++i)
+    order.push_back(parallel[i]);
+  order.push_back(inner);
+  order.push_back(outer);
+  if (parallel.size() > 1)
+    order.push_back(parallel.back());
+  definition.reorder(order);
+  if (parallel.size() > 1)
+    definition.gpu_blocks(outer, parallel.back());
+  else
+    definition.gpu_blocks(outer);
+  definition.gpu_threads(inner);
+  return inner;
+}
+
+void DeviceScheduler::scheduleStage(Stage &stage) {
+  Func &func = stage.func;
+  func.compute_root();
+  std::vector<Var> args = func.args();
+  std::vector<hl::VarOrRVar> all(args.begin(), args.end());
+  if (args.empty()) {
+    func.gpu_single_thread();
+    threads.push_back(Var::outermost());
+    return;
+  }
+  if (stage.kind == Stage::Kind::Positions) {
+    // An element of the update is that of a position.
+    hl::VarOrRVar inner = Var::outermost();
+    for (int i = 0; i < func.num_update_definitions(); ++i) {
+      std::vector<RVar> loops = stage.loops;
+      if (func.num_update_definitions() > 1)
+        loops = {stage.loops[i]};
+      std::vector<hl::VarOrRVar> serial(loops.begin(), loops.end() - 1);
+      serial.insert(serial.end(), all.begin(),
+                    all.begin() + stage.numFeatures - 1);
+      std::vector<hl::VarOrRVar> parallel = {loops.back()};
+      parallel.insert(parallel.end(), all.begin() + stage.numFeatures,
+                      all.end());
+      inner =
+          distribute(func.update(i).allow_race_conditions(), serial, parallel);
+    }
+    threads.push_back(inner);
+    return;
+  }
+  hl::VarOrRVar inner = distribute(func, {}, all);
+  for (int i = 0; i < func.num_update_definitions(); ++i) {
+    // The tail of a reduction has no loop.
+    std::vector<hl::VarOrRVar> serial;
+    if (stage.hasBytes)
+      serial.push_back(stage.bytes);
+    if (i < static_cast<int>(stage.loops.size()))
+      serial.push_back(stage.loops[i]);
+    distribute(func.update(i), serial, all);
+  }
+  threads.push_back(inner);
+}
+
+void DeviceScheduler::run() {
+  // Owners come after what they own.
+  for (Stage &stage : kernel.stages)
+    if (stage.owner < 0)
+      scheduleStage(stage);
+    else
+      threads.push_back(Var::outermost());
+  for (Stage &stage : kernel.stages) {
+    if (stage.owner < 0)
+      continue;
+    const Stage &owner = kernel.stages[stage.owner];
+    hl::VarOrRVar loop = threads[stage.owner];
+    // Of a score that is a result itself, positions may go by in a thread.
+    if (owner.kind == Stage::Kind::Result && owner.numFeatures > 0)
+      loop = owner.func.args()[owner.numFeatures];
+    if (owner.kind == Stage::Kind::Sums)
+      loop = owner.loops.back();
+    if (loop.is_rvar)
+      stage.func.compute_at(owner.func, loop.rvar);
+    else
+      stage.func.compute_at(owner.func, loop.var);
+    if (stage.kind == Stage::Kind::Lanes)
+      stage.func.bound(stage.func.args()[0], 0, numLanes);
+  }
+}
+
+void mlir::attn::halide::scheduleForDevice(Kernel &kernel) {
+  DeviceScheduler(kernel).run();
+}
+
 void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
                                         const hl::Target &target) {
   CpuScheduler(kernel, target).run();

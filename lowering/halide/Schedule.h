@@ -22,6 +22,9 @@ namespace mlir::attn::halide {
 /// threads are given rows by who calls the kernel.
 void scheduleForCpu(Kernel &kernel, const hl::Target &target);
 
+/// Gives every stage a launch of its own, and every element a thread.
+void scheduleForDevice(Kernel &kernel);
+
 /// The schedules as text, a line for each stage.
 std::string describeSchedule(const Kernel &kernel);
 

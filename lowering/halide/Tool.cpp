@@ -10,6 +10,7 @@
 #include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -102,6 +103,8 @@ std::optional<std::string> attn::runHalide(ModuleOp kernels,
   SmallVector<StringRef> arguments = {tool.path,        input.getPath(), "-o",
                                       output.getPath(), "--emit",        emit,
                                       "--cpu",          tool.cpu};
+  if (tool.openCl)
+    arguments.push_back("--target=opencl");
   if (tool.portable)
     arguments.push_back("--portable");
   std::optional<StringRef> redirects[] = {StringRef(""), messages.getPath(),
@@ -112,4 +115,11 @@ std::optional<std::string> attn::runHalide(ModuleOp kernels,
   error = "expected attn-halide to compile the kernels, but got:\n" +
           StringRef(messages.read()).rtrim().str();
   return std::nullopt;
+}
+
+std::optional<std::string> attn::getHalideRuntime(MLIRContext *context,
+                                                  const HalideTool &tool,
+                                                  std::string &error) {
+  OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
+  return runHalide(*none, tool, "runtime", error);
 }

@@ -25,6 +25,8 @@ struct HalideTool {
   /// The processor, as Target has it, and whether it has fused multiply-add.
   std::string cpu = "native";
   bool portable = false;
+  /// Whether a device of OpenCL runs the kernels.
+  bool openCl = false;
 };
 
 /// The path of attn-halide in `folder`. Nothing and a message if it is not
@@ -42,6 +44,12 @@ void renameKernels(ModuleOp program, StringRef suffix);
 /// message where it fails.
 std::optional<std::string> runHalide(ModuleOp kernels, const HalideTool &tool,
                                      StringRef emit, std::string &error);
+
+/// The archive that kernels of a device need beside them. Nothing and a message
+/// where it cannot be made.
+std::optional<std::string> getHalideRuntime(MLIRContext *context,
+                                            const HalideTool &tool,
+                                            std::string &error);
 
 } // namespace mlir::attn
 

@@ -52,8 +52,19 @@ static cl::opt<halide::Emit> emit(
                           "what Halide makes of algorithm and schedule"),
                clEnumValN(halide::Emit::Html, "html", "the same as a page"),
                clEnumValN(halide::Emit::Schedule, "schedule",
-                          "where every stage is computed")),
+                          "where every stage is computed"),
+               clEnumValN(halide::Emit::Runtime, "runtime",
+                          "what kernels of a device need, as an object")),
     cl::cat(category));
+
+static cl::opt<halide::Runs>
+    target("target", cl::desc("what runs the kernels:"),
+           cl::init(halide::Runs::Cpu),
+           cl::values(clEnumValN(halide::Runs::Cpu, "cpu",
+                                 "this processor, or --cpu (default)"),
+                      clEnumValN(halide::Runs::OpenCl, "opencl",
+                                 "a device of OpenCL")),
+           cl::cat(category));
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -79,6 +90,7 @@ int main(int argc, char **argv) {
     return 1;
   halide::CompileOptions options;
   options.cpu = cpu;
+  options.runs = target;
   options.fused = !portable;
   options.emit = emit;
   options.output = output;

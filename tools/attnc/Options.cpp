@@ -132,11 +132,13 @@ Options attnc::parseOptions(int argc, char **argv) {
   parser.addHeading("what code is written");
   parser.addOption(
       "target", "KIND",
-      "what runs the model: cpu (the default), vulkan, cuda (NVIDIA)",
+      "what runs the model: cpu (the default), vulkan, cuda (NVIDIA), or "
+      "opencl, by kernels that Halide makes",
       [&](const std::string &value, std::string &expected) {
-        expected = "cpu, vulkan or cuda";
+        expected = "cpu, vulkan, cuda or opencl";
         options.device = mlir::attn::parseDeviceKind(value);
-        return options.device || value == "cpu";
+        options.openCl = value == "opencl";
+        return options.device || options.openCl || value == "cpu";
       });
   parser.addOption(
       "kernels", "KIND",
@@ -196,13 +198,16 @@ Options attnc::parseOptions(int argc, char **argv) {
     mlir::attn::printError(message);
     std::exit(2);
   };
+  // No other compiler has kernels for it.
+  options.halide |= options.openCl;
   bool ofKernels =
       options.emit == Emit::Kernels || options.emit == Emit::KernelCode;
   if (ofKernels && !options.device && !options.halide)
-    refuse("expected --target vulkan or cuda, or --kernels halide, for --emit "
+    refuse("expected --target vulkan, cuda or opencl, or --kernels halide, for "
+           "--emit "
            "kernels and kernel-code");
   if (options.device && options.halide)
-    refuse("expected --target cpu for --kernels halide");
+    refuse("expected --target cpu or opencl for --kernels halide");
   if (!options.schedule.empty() && options.halide)
     refuse("expected --kernels native for --schedule: Halide's kernels have "
            "schedules of their own");

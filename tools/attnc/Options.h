@@ -29,6 +29,8 @@ struct Options {
   std::optional<mlir::attn::DeviceKind> device;
   /// Whether Halide makes the kernels.
   bool halide = false;
+  /// Whether a device of OpenCL runs these.
+  bool openCl = false;
   /// The oldest chip that PTX is for.
   std::string chip = "sm_80";
   /// The processors that code is for.

@@ -106,6 +106,7 @@ int main(int argc, char **argv) {
   compileOptions.schedule = options.schedule;
   compileOptions.device = options.device;
   compileOptions.halide = options.halide;
+  compileOptions.openCl = options.openCl;
   compileOptions.chip = options.chip;
   compileOptions.vocabularies = std::move(tokens);
   compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(

@@ -166,6 +166,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
       return failure();
     }
     halide.path = *path;
+    halide.openCl = options.openCl;
   }
   std::unique_ptr<::attn::Weights> weights;
   if (!options.weights.empty()) {
@@ -264,6 +265,16 @@ LogicalResult mlir::attn::compile(ModuleOp module,
         return writeOutput(options.output, *code);
       objects.push_back(std::move(*code));
     }
+    // Kernels of all processors share it.
+    if (number == 0 && halide.openCl && objects.size() > 1) {
+      std::optional<std::string> runtime =
+          getHalideRuntime(context, halide, error);
+      if (!runtime) {
+        printError(error);
+        return failure();
+      }
+      objects.push_back(std::move(*runtime));
+    }
     // What the runtime sees of programs is the same for all processors.
     if (variant == module)
       description["programs"] = describePrograms(variant);
@@ -272,6 +283,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     kernels.instructionSet = getInstructionSet(*machine).str();
     kernels.scheduleFile = options.schedule;
     kernels.external = options.halide;
+    kernels.externalDevice = options.openCl;
     if (options.device) {
       PassManager outline(context);
       folder.addTo(outline);

@@ -53,6 +53,8 @@ struct CompileOptions {
   std::optional<DeviceKind> device;
   /// Whether Halide makes the kernels (of the CPU).
   bool halide = false;
+  /// Whether a device of OpenCL runs these.
+  bool openCl = false;
   /// The chip that PTX is for.
   std::string chip = "sm_80";
   /// A file of schedules of kernels that come before the compiler's, or empty.

@@ -11,6 +11,7 @@
 #include "lowering/cpu/Pipeline.h"
 #include "lowering/halide/Tool.h"
 #include "runtime/halide_memory.h"
+#include "runtime/halide_opencl.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -33,10 +34,14 @@ struct LonelyMember : attn_team_member {
   int64_t shares, next = 0;
 };
 
-/// Whether tests run kernels that Halide makes.
+/// Whether tests run kernels that Halide makes, and whether on a device.
+bool usesOpenCl() {
+  const char *kernels = getenv("ATTN_TEST_KERNELS");
+  return kernels && StringRef(kernels) == "opencl";
+}
 bool usesHalide() {
   const char *kernels = getenv("ATTN_TEST_KERNELS");
-  return kernels && StringRef(kernels) == "halide";
+  return usesOpenCl() || (kernels && StringRef(kernels) == "halide");
 }
 
 /// Adds the object with the kernels, and what they ask for.
@@ -54,6 +59,37 @@ llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
   if (llvm::Error error = define("attn_kernel_failed", &attn_kernel_failed))
     return error;
   return jit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object));
+}
+
+/// Adds what kernels of a device need of Halide.
+llvm::Error addDeviceRuntime(llvm::orc::LLJIT &jit, MLIRContext *context,
+                             const HalideTool &tool) {
+  // The same for all tests.
+  static std::string error;
+  static const std::optional<std::string> runtime =
+      getHalideRuntime(context, tool, error);
+  if (!runtime)
+    return llvm::createStringError(error);
+  auto define = [&](StringRef name, auto *function) {
+    return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(
+        {{jit.mangleAndIntern(name),
+          {llvm::orc::ExecutorAddr::fromPtr(function),
+           llvm::JITSymbolFlags::Exported}}}));
+  };
+  for (auto [name, function] : {std::pair("halide_error", &halide_error),
+                                std::pair("halide_print", &halide_print)})
+    if (llvm::Error problem = define(name, function))
+      return problem;
+  if (llvm::Error problem =
+          define("attn_device_kernel_failed", &attn_device_kernel_failed))
+    return problem;
+  auto library = llvm::orc::StaticLibraryDefinitionGenerator::Create(
+      jit.getObjLinkingLayer(),
+      llvm::MemoryBuffer::getMemBufferCopy(*runtime, "runtime.a"));
+  if (!library)
+    return library.takeError();
+  jit.getMainJITDylib().addGenerator(std::move(*library));
+  return llvm::Error::success();
 }
 
 } // namespace
@@ -88,6 +124,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   ProductOptions options = products;
   if (usesHalide()) {
     options.external = kernels.external = true;
+    kernels.externalDevice = usesOpenCl();
     options.byteDot = ByteDot::Generic;
   }
   buildGraphPipeline(loops);
@@ -95,12 +132,13 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   if (failed(loops.run(module)))
     return nullptr;
   std::optional<std::string> object;
+  HalideTool tool;
   if (ModuleOp made = getKernels(module)) {
-    HalideTool tool;
     std::optional<std::string> path = findHalideTool(ATTN_TOOLS, error);
     if (!path)
       return nullptr;
     tool.path = *path;
+    tool.openCl = usesOpenCl();
     object = runHalide(made, tool, "obj", error);
     if (!object)
       return nullptr;
@@ -110,7 +148,10 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
     return nullptr;
   std::unique_ptr<Jit> result = load(nullptr);
   if (result && object) {
-    if (llvm::Error problem = addKernels(*result->jit, *object)) {
+    llvm::Error problem = addKernels(*result->jit, *object);
+    if (!problem && usesOpenCl())
+      problem = addDeviceRuntime(*result->jit, module.getContext(), tool);
+    if (problem) {
       error += llvm::toString(std::move(problem));
       return nullptr;
     }
