@@ -135,7 +135,22 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
   address = LLVM::IntToPtrOp::create(b, pointer, ValueRange{address});
   Value offset =
       arith::IndexCastOp::create(b, b.getI64Type(), metadata.getOffset());
-  store(HostField, addressOf(element, address, {LLVM::GEPArg(offset)}));
+  Value host = addressOf(element, address, {LLVM::GEPArg(offset)});
+  // A device has no memory of no bytes: what is empty is one element of this
+  // function's own, which nobody reads.
+  Value isEmpty;
+  if (copy)
+    for (Value size : metadata.getSizes()) {
+      Value isNone =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, size,
+                                arith::ConstantIndexOp::create(b, 0));
+      isEmpty = isEmpty ? arith::OrIOp::create(b, isEmpty, isNone).getResult()
+                        : isNone;
+    }
+  if (isEmpty)
+    host =
+        LLVM::SelectOp::create(b, isEmpty, makeArray(b.getI64Type(), 1), host);
+  store(HostField, host);
   const int64_t bits = asBytes ? 8 : element.getIntOrFloatBitWidth();
   auto inBytes = [&](Value count) -> Value {
     if (!asBytes)
@@ -173,7 +188,11 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
     Value size = metadata.getSizes()[own];
     bool isDivided = begin && own == divided;
     storeDimension(MinField, isDivided ? toI32(begin) : constant(i32, 0));
-    storeDimension(ExtentField, toI32(i == 0 ? inBytes(size) : size));
+    Value extent = i == 0 ? inBytes(size) : size;
+    if (isEmpty)
+      extent = arith::SelectOp::create(
+          b, isEmpty, arith::ConstantIndexOp::create(b, 1), extent);
+    storeDimension(ExtentField, toI32(extent));
     Value stride = metadata.getStrides()[own];
     storeDimension(StrideField, toI32(i == 0 ? stride : inBytes(stride)));
     if (!begin)

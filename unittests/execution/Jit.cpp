@@ -13,6 +13,7 @@
 #include "runtime/halide_memory.h"
 #include "runtime/halide_opencl.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -61,35 +62,38 @@ llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
   return jit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object));
 }
 
-/// Adds what kernels of a device need of Halide.
-llvm::Error addDeviceRuntime(llvm::orc::LLJIT &jit, MLIRContext *context,
-                             const HalideTool &tool) {
+/// Links the kernels of a device, and says where they are.
+std::unique_ptr<LinkedKernels>
+addDeviceKernels(llvm::orc::LLJIT &jit, MLIRContext *context,
+                 const HalideTool &tool, StringRef archive,
+                 ArrayRef<std::string> names, std::string &error) {
   // The same for all tests.
-  static std::string error;
   static const std::optional<std::string> runtime =
       getHalideRuntime(context, tool, error);
   if (!runtime)
-    return llvm::createStringError(error);
-  auto define = [&](StringRef name, auto *function) {
-    return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(
-        {{jit.mangleAndIntern(name),
-          {llvm::orc::ExecutorAddr::fromPtr(function),
-           llvm::JITSymbolFlags::Exported}}}));
+    return nullptr;
+  std::unique_ptr<LinkedKernels> linked =
+      LinkedKernels::link(archive, *runtime, error);
+  if (!linked)
+    return nullptr;
+  llvm::orc::SymbolMap symbols;
+  auto define = [&](StringRef name, void *address) {
+    symbols[jit.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported};
   };
-  for (auto [name, function] : {std::pair("halide_error", &halide_error),
-                                std::pair("halide_print", &halide_print)})
-    if (llvm::Error problem = define(name, function))
-      return problem;
-  if (llvm::Error problem =
-          define("attn_device_kernel_failed", &attn_device_kernel_failed))
-    return problem;
-  auto library = llvm::orc::StaticLibraryDefinitionGenerator::Create(
-      jit.getObjLinkingLayer(),
-      llvm::MemoryBuffer::getMemBufferCopy(*runtime, "runtime.a"));
-  if (!library)
-    return library.takeError();
-  jit.getMainJITDylib().addGenerator(std::move(*library));
-  return llvm::Error::success();
+  for (const std::string &name : names)
+    define(name, linked->lookup(name));
+  for (const char *name : {"halide_copy_to_host", "halide_device_free"})
+    define(name, linked->lookup(name));
+  define("attn_device_kernel_failed",
+         reinterpret_cast<void *>(&attn_device_kernel_failed));
+  if (llvm::Error problem = jit.getMainJITDylib().define(
+          llvm::orc::absoluteSymbols(std::move(symbols)))) {
+    error += llvm::toString(std::move(problem));
+    return nullptr;
+  }
+  return linked;
 }
 
 } // namespace
@@ -132,6 +136,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   if (failed(loops.run(module)))
     return nullptr;
   std::optional<std::string> object;
+  std::vector<std::string> kernelNames;
   HalideTool tool;
   if (ModuleOp made = getKernels(module)) {
     std::optional<std::string> path = findHalideTool(ATTN_TOOLS, error);
@@ -139,6 +144,8 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
       return nullptr;
     tool.path = *path;
     tool.openCl = usesOpenCl();
+    for (auto kernel : made.getOps<func::FuncOp>())
+      kernelNames.push_back(kernel.getSymName().str());
     object = runHalide(made, tool, "obj", error);
     if (!object)
       return nullptr;
@@ -148,10 +155,12 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
     return nullptr;
   std::unique_ptr<Jit> result = load(nullptr);
   if (result && object) {
-    llvm::Error problem = addKernels(*result->jit, *object);
-    if (!problem && usesOpenCl())
-      problem = addDeviceRuntime(*result->jit, module.getContext(), tool);
-    if (problem) {
+    if (usesOpenCl()) {
+      result->kernels = addDeviceKernels(*result->jit, module.getContext(),
+                                         tool, *object, kernelNames, error);
+      return result->kernels ? std::move(result) : nullptr;
+    }
+    if (llvm::Error problem = addKernels(*result->jit, *object)) {
       error += llvm::toString(std::move(problem));
       return nullptr;
     }

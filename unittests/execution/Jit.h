@@ -10,6 +10,7 @@
 
 #include "lowering/cpu/Precision.h"
 #include "runtime/compiled_model.h"
+#include "unittests/execution/LinkedKernels.h"
 #include "unittests/execution/OnDevice.h"
 #include "unittests/reference/Buffer.h"
 
@@ -65,6 +66,7 @@ public:
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<LinkedKernels> kernels; ///< Of Halide's, on a device.
   std::unique_ptr<OnDevice> device; ///< Null: programs run on the CPU.
 };
 

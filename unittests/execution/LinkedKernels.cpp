@@ -1,0 +1,69 @@
+//===- LinkedKernels.cpp - kernels of a device, for a test ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "unittests/execution/LinkedKernels.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <dlfcn.h>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::unique_ptr<LinkedKernels>
+LinkedKernels::link(StringRef kernels, StringRef runtime, std::string &error) {
+  llvm::SmallString<128> folder;
+  if (std::error_code code =
+          llvm::sys::fs::createUniqueDirectory("attn-kernels", folder)) {
+    error = "expected to make a temporary folder, but got: " + code.message();
+    return nullptr;
+  }
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  auto getPath = [&](StringRef name) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    return path;
+  };
+  for (auto [name, contents] :
+       {std::pair(StringRef("kernels.a"), kernels), {"runtime.a", runtime}}) {
+    std::error_code code;
+    llvm::raw_fd_ostream out(getPath(name), code);
+    out << contents;
+  }
+  auto library = getPath("kernels.so"), first = getPath("kernels.a"),
+       second = getPath("runtime.a");
+  StringRef arguments[] = {ATTN_CXX,       "-shared",
+                           "-fuse-ld=lld", "-o",
+                           library,        "-Wl,--whole-archive",
+                           first,          "-Wl,--no-whole-archive",
+                           second,         "-ldl",
+                           "-lpthread"};
+  if (llvm::sys::ExecuteAndWait(ATTN_CXX, arguments) != 0) {
+    error = "expected '" ATTN_CXX "' to link the kernels";
+    return nullptr;
+  }
+  auto linked = std::make_unique<LinkedKernels>();
+  linked->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (linked->library)
+    return linked;
+  error = dlerror();
+  return nullptr;
+}
+
+LinkedKernels::~LinkedKernels() {
+  if (library)
+    dlclose(library);
+}
+
+void *LinkedKernels::lookup(const std::string &name) const {
+  return dlsym(library, name.c_str());
+}
