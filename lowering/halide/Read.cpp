@@ -91,6 +91,12 @@ LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
 
 namespace mlir::attn::halide {
 
+/// Whether a score is not -inf. NaN is none, but Halide says of it that it does
+/// not differ from any number.
+static Expr isSome(const Expr &score) {
+  return hl::reinterpret<uint32_t>(score) != Expr(0xff800000u);
+}
+
 /// Translates one read.
 class Reader {
 public:
@@ -134,6 +140,9 @@ private:
   }
   Expr begins() const { return begin(with({})); }
   Expr ends() const { return end(with({})); }
+  /// 0, which Halide does not know: its simplifier crashes on loops of which it
+  /// knows that they are empty, or that nothing they make is used.
+  Expr getZero() const { return hl::max(0, -numKeys); }
   /// All positions that may be read.
   RDom makePositions() const {
     RDom position(0, numKeys);
@@ -160,9 +169,7 @@ private:
                        const std::function<Expr(Expr key, Expr sum)> &add,
                        const std::function<Expr(Expr, Expr)> &combine);
   Expr isWithin(Expr key) const { return key >= begins() && key < ends(); }
-  Expr isReadable(Expr key) const {
-    return scores(headPlace(key)) != Expr(-infinity);
-  }
+  Expr isReadable(Expr key) const { return isSome(scores(headPlace(key))); }
 
   Translator &t;
   const Mathematics &math;
@@ -239,7 +246,7 @@ LogicalResult Reader::translateScores() {
   end = Func(t.nameOf("end"));
   begin(outer) = first;
   t.addStage(begin, Stage::Kind::Number, 0, outer.size());
-  end(outer) = last;
+  end(outer) = op.getInterval().empty() ? last : last + getZero();
   t.addStage(end, Stage::Kind::Number, 0, outer.size());
 
   size_t firstStage = t.kernel.stages.size();
@@ -267,7 +274,7 @@ LogicalResult Reader::translateScores() {
     bool perHead = !getFeatures(maskValues[0].getType()).empty();
     Expr allowed =
         t.at(maskValues[0], perHead ? headPlace(position) : at({}, position));
-    return hl::select(allowed, element, Expr(-infinity));
+    return hl::select(allowed || getZero() != 0, element, Expr(-infinity));
   };
   std::vector<Var> vars = heads;
   vars.push_back(key);
@@ -569,7 +576,7 @@ LogicalResult Reader::run() {
 
   size_t numOuter = outer.size(), numHeads = heads.size();
   auto isValid = [=, highestRead = highestRead](const Place &place) {
-    return highestRead(place) != Expr(-infinity);
+    return isSome(highestRead(place));
   };
   for (auto [context, sum] : llvm::zip(op.getContexts(), sums))
     t.define(context, [&, sum = sum](const Place &place) {
@@ -591,8 +598,7 @@ LogicalResult Reader::run() {
       Expr weight = weights(place);
       if (total.defined())
         weight = weight / total(numbers);
-      return hl::select(isRead && scores(place) != Expr(-infinity), weight,
-                        0.0f);
+      return hl::select(isRead && isSome(scores(place)), weight, 0.0f);
     });
   if (Value result = op.getValid())
     t.define(result, [&](const Place &place) { return isValid(place); });

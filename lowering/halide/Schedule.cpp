@@ -14,6 +14,8 @@
 #include "lowering/halide/Schedule.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <sstream>
 
 using namespace mlir::attn::halide;
@@ -36,6 +38,8 @@ public:
   void run();
 
 private:
+  /// Finds stages of one group that results of another call.
+  void findShared(size_t begin, size_t end, size_t numResults);
   void scheduleGroup(size_t begin, size_t end, size_t numResults);
   void scheduleResult(Stage &stage, int numSharedAxes);
   Var scheduleProduct(Stage &product, Stage &result, bool isFinal);
@@ -49,6 +53,8 @@ private:
   }
 
   Kernel &kernel;
+  /// Stages, by name, that more than one group calls.
+  std::set<std::string> shared;
   int blocks;
   static constexpr int rows = 4;
 };
@@ -56,15 +62,49 @@ private:
 } // namespace
 
 void CpuScheduler::run() {
+  // A group is a result and what only it needs; the last one, all results.
+  struct Group {
+    size_t begin, end, numResults;
+  };
+  std::vector<Group> groups;
   size_t begin = 0, numFinal = kernel.results.size();
   size_t firstFinal = kernel.stages.size() - numFinal;
   for (size_t i = 0; i < firstFinal; ++i)
     if (kernel.stages[i].kind == Stage::Kind::Result) {
       kernel.stages[i].func.compute_root();
-      scheduleGroup(begin, i + 1, 1);
+      groups.push_back({begin, i + 1, 1});
       begin = i + 1;
     }
-  scheduleGroup(begin, kernel.stages.size(), numFinal);
+  groups.push_back({begin, kernel.stages.size(), numFinal});
+  for (const Group &group : groups)
+    findShared(group.begin, group.end, group.numResults);
+  for (const Group &group : groups)
+    scheduleGroup(group.begin, group.end, group.numResults);
+}
+
+void CpuScheduler::findShared(size_t begin, size_t end, size_t numResults) {
+  std::set<std::string> own, results, seen;
+  for (size_t i = 0; i < kernel.stages.size(); ++i) {
+    const Stage &stage = kernel.stages[i];
+    if (i >= begin && i < end)
+      own.insert(stage.func.name());
+    if (stage.kind == Stage::Kind::Result)
+      results.insert(stage.func.name());
+  }
+  std::function<void(const hl::Internal::Function &)> visit =
+      [&](const hl::Internal::Function &caller) {
+        for (const auto &[name, function] :
+             hl::Internal::find_direct_calls(caller)) {
+          // What another result needs is made before it is.
+          if (results.count(name) || !seen.insert(name).second)
+            continue;
+          if (!own.count(name))
+            shared.insert(name);
+          visit(function);
+        }
+      };
+  for (size_t i = end - numResults; i < end; ++i)
+    visit(kernel.stages[i].func.function());
 }
 
 void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
@@ -73,14 +113,20 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
   int numShared = root.numAxes;
   for (size_t i = firstResult; i < end; ++i)
     numShared = std::min(numShared, kernel.stages[i].numAxes);
-  // A product that is all there is, is made in blocks of its result.
+  // A product that is all there is, is made in blocks of its result; beside
+  // anything else every stage is made on its own.
   Stage *product = nullptr;
+  bool isApart = false;
   for (size_t i = begin; i < firstResult; ++i)
-    if (kernel.stages[i].kind == Stage::Kind::Product)
-      product = numResults == 1 && kernel.stages[i].owner < 0
-                    ? &kernel.stages[i]
-                    : nullptr;
-  if (product) {
+    if (kernel.stages[i].kind == Stage::Kind::Product &&
+        kernel.stages[i].owner < 0) {
+      isApart |= product != nullptr;
+      product = &kernel.stages[i];
+    }
+  for (size_t i = begin; product && i < firstResult; ++i)
+    isApart |= numResults > 1 || (&kernel.stages[i] != product &&
+                                  kernel.stages[i].kind != Stage::Kind::Words);
+  if (product && !isApart) {
     Var columns = scheduleProduct(*product, root, end == kernel.stages.size());
     for (size_t i = begin; i < firstResult; ++i)
       if (kernel.stages[i].kind == Stage::Kind::Words)
@@ -91,7 +137,7 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
     scheduleResult(kernel.stages[i], numShared);
   // Several results of one read are made query by query, from one set of
   // weights.
-  if (numShared > 0)
+  if (numShared > 0 && !isApart)
     for (size_t i = firstResult + 1; i < end; ++i)
       kernel.stages[i].func.compute_with(kernel.stages[i - 1].func,
                                          getAxis(root, numShared));
@@ -103,8 +149,8 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
             : nullptr;
     if (owner)
       stage.func.compute_at(owner->func, owner->loops.back());
-    else if (stage.numAxes == 0 || stage.numAxes > root.numAxes ||
-             stage.kind == Stage::Kind::Product)
+    else if (stage.numAxes == 0 || stage.numAxes > root.numAxes || isApart ||
+             shared.count(stage.func.name()))
       stage.func.compute_root();
     else
       stage.func.compute_at(root.func, getAxis(root, stage.numAxes));

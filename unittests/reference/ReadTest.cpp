@@ -474,8 +474,69 @@ TEST(Read, R5NaNSpoilsItsRow) {
     text.normalizer = normalizer;
     Result result = readScores(text, {0, 1, quietNaN}, {1, 2, 3}, 3);
     expectNear(result.context, {quietNaN});
+    expectNear(result.weights, {quietNaN, quietNaN, quietNaN});
     EXPECT_EQ(result.valid.data[0], 1.0);
   }
+}
+
+/// What a kernel does with scores on the way to several results: a product of
+/// the score's region and one of the context, beside all that a read gives.
+TEST(Read, ResultsBesideProducts) {
+  std::string region =
+      "{\n^bb0(%x: f32, %y: tensor<1xf32>, %z: tensor<2x1xf32>, "
+      "%u: tensor<2xf32>, %b: i32, %e: i32, %i: i32, %j: i32, "
+      "%m: i32, %l: i32):\n";
+  std::string text =
+      "func.func @f(%q: tensor<?xf32>, %h: tensor<?x?x1xf32>, "
+      "%w: tensor<2x1xf32>, %v: tensor<2xf32>, %n: tensor<?xi32>, "
+      "%from: tensor<?xi32>, %to: tensor<?xi32>) -> (tensor<?x1xf32>, "
+      "tensor<?x?xf32>, tensor<?xi1>, tensor<?x2xf32>) {\n"
+      "%c, %a, %r = attn.read softmax ins(%q[row] : tensor<?xf32>, "
+      "%h[row, key] : tensor<?x?x1xf32>, %w[] : tensor<2x1xf32>, "
+      "%v[] : tensor<2xf32>, %from[row] : tensor<?xi32>, "
+      "%to[row] : tensor<?xi32>) lengths(%n) score " +
+      region +
+      "%0 = attn.broadcast %x : f32 -> tensor<1xf32>\n"
+      "%1 = arith.mulf %0, %y : tensor<1xf32>\n"
+      "%2 = attn.linear %1, %z : tensor<1xf32>, tensor<2x1xf32> -> "
+      "tensor<2xf32>\n"
+      "%3 = attn.dot %2, %u : tensor<2xf32> -> f32\n"
+      "attn.yield %3 : f32\n} interval " +
+      region + "attn.yield %b, %e : i32, i32\n} summand " + region +
+      "attn.yield %y : tensor<1xf32>\n} -> tensor<?x1xf32> weights "
+      "tensor<?x?xf32> valid tensor<?xi1>\n"
+      "%p = attn.linear %c, %w : tensor<?x1xf32>, tensor<2x1xf32> -> "
+      "tensor<?x2xf32>\n"
+      "return %c, %a, %r, %p : tensor<?x1xf32>, tensor<?x?xf32>, tensor<?xi1>, "
+      "tensor<?x2xf32>\n}";
+  // Scores are 2 q h; of the second row NaN, and of the third there are none.
+  SmallVector<Tensor> results = Module(text).evaluate(
+      {Tensor::floats({3}, {0.5, quietNaN, 1}),
+       Tensor::floats({3, 2, 1}, {120, 0, 1, 2, 3, 4}),
+       Tensor::floats({2, 1}, {1, 3}), Tensor::floats({2}, {-1, 1}),
+       Tensor::integers({3}, {2, 2, 2}), Tensor::integers({3}, {-1, 0, 1}),
+       Tensor::integers({3}, {2, 2, 1})});
+  expectNear(results[0], {120, quietNaN, 0});
+  expectNear(results[1], {1, 0, quietNaN, quietNaN, 0, 0});
+  EXPECT_EQ(results[2].data, (std::vector<double>{1, 1, 0}));
+  expectNear(results[3], {120, 360, quietNaN, quietNaN, 0, 0});
+}
+
+/// Neither where the query alone decides that there is nothing.
+TEST(Read, R3NothingIsReadWhateverThereIs) {
+  ReadText text = direct();
+  text.interval = "%0 = arith.constant 0 : i32\n%1 = arith.constant -4 : i32\n"
+                  "attn.yield %0, %1 : i32, i32";
+  EXPECT_EQ(
+      Module(text.fused())
+          .evaluate({Tensor::floats({1}, 0.0), Tensor::floats({1, 2}, {0, 1}),
+                     Tensor::floats({1, 2}, {10, 20}),
+                     Tensor::integers({1}, 2)})[0]
+          .data[0],
+      0.0);
+  text.interval.clear();
+  text.mask = "%0 = arith.cmpi slt, %j, %i : i32\nattn.yield %0 : i1";
+  EXPECT_EQ(readScores(text, {0, 1}, {10, 20}, 2).context.data[0], 0.0);
 }
 
 TEST(Read, R6ConditionsCombineAsBooleans) {
