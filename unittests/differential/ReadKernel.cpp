@@ -547,7 +547,7 @@ Kernel ReadMaker::make() {
                      read(scores.text + yield(score), rest, summand) +
                      "\n -> " + types + "\n";
   // What is made of a context may be fused with what follows.
-  if (random.percent(20) && !summands[0].features.empty()) {
+  if (random.percent(10) && !summands[0].features.empty()) {
     Writer after(random, "%e");
     Term context{"%c0", queries, summands[0].features, "f32",
                  summands[0].bound};
