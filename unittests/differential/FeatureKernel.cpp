@@ -179,6 +179,8 @@ Term FeatureMaker::makeFeatures(Term x) {
     Term result = x;
     result.features = {size};
     result.bound = 1;
+    // Cosines of small angles are 1 in f32.
+    result.isSmooth = false;
     return w.define(result, "attn.sinusoid " + position.name + " " + layout +
                                 " steps " + std::to_string(size / 2) + ".0 : " +
                                 position.type() + " -> " + result.type());
