@@ -42,6 +42,7 @@ struct Stage {
     Positions, ///< One number a position of the memory: [heads.., key, ...].
     Number,    ///< Few numbers a query: [heads.., ...].
     Sums,      ///< Sums over the memory: [features.., ...].
+    Blocks,    ///< Sums over blocks of the memory: [features.., ...].
     Product,   ///< Lanes of outputs: [lane, block, ...].
     Words      ///< What a weight of bytes has for each output: [lane, block].
   };

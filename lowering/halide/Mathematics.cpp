@@ -106,13 +106,18 @@ Expr Mathematics::log(Expr x) const {
   Expr n = ((bits(normal) - bits(number(0.70710678118654752))) >> 23);
   Expr m = fromBits(bits(normal) - (n << 23));
   n = n - hl::select(tiny, 23, 0);
-  // log m = 2 artanh s with s = (m - 1) / (m + 1).
-  Expr s = (m - number(1)) / (m + number(1));
+  // With s = f / (2 + f), log(1 + f) = f - s (f - r) = f - (h - s (h + r))
+  // where h = f f / 2 and r is a series in s s: nothing of f is lost. The
+  // coefficients are those of FreeBSD's logf.
+  Expr f = m - number(1);
+  Expr s = f / (m + number(1));
   Expr z = s * s;
-  Expr p = polynomial(z, {2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3});
+  Expr r = z * polynomial(z, {0.24279078841, 0.28498786688, 0.40000972152,
+                              0.66666662693});
+  Expr h = number(0.5) * f * f;
   Expr whole = hl::cast<float>(n);
-  Expr low = fma(whole, number(1.42860682030941723e-6), fma(p * z, s, s + s));
-  Expr result = fma(whole, number(0.693145751953125), low);
+  Expr low = fma(s, h + r, whole * number(9.0580006145e-6));
+  Expr result = whole * number(0.69313812256) - ((h - low) - f);
   Expr infinity = number(std::numeric_limits<float>::infinity());
   return hl::select(x == number(0), -infinity, x == infinity, infinity,
                     x < number(0) || isNan(x),

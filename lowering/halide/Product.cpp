@@ -19,8 +19,24 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::halide;
 
+Expr Translator::getBias(Operation *op, Value bias, Expr lane, Expr block) {
+  if (!bias)
+    return 0.0f;
+  ArrayRef<int64_t> features = getFeatures(op->getResult(0).getType());
+  // A schedule may take more outputs together than there are. A part of a bias
+  // may be given, where few outputs are wanted.
+  Expr last = static_cast<int>(llvm::product_of(features)) - 1;
+  if (auto given = parameters.find(bias);
+      given != parameters.end() && features.size() == 1)
+    last = given->second.dim(0).extent() - 1;
+  Place place = unflatten(hl::min(block * numLanes + lane, last), features);
+  if (pairVars)
+    place.insert(place.end(), pairVars->begin(), pairVars->end());
+  return at(bias, place);
+}
+
 Translator::Product Translator::multiplyNumbers(
-    Operation *op, Value weight, int64_t numInputs,
+    Operation *op, Value weight, Value bias, int64_t numInputs,
     const std::function<Expr(Expr, const Place &)> &input) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> features = getFeatures(result.getType());
@@ -56,7 +72,7 @@ Translator::Product Translator::multiplyNumbers(
   std::vector<Var> vars = {lane, block};
   vars.insert(vars.end(), axes.begin(), axes.end());
   Place place(vars.begin(), vars.end()), outer(axes.begin(), axes.end());
-  product(vars) = 0.0f;
+  product(vars) = getBias(op, bias, lane, block);
   RDom k(0, static_cast<int>(numInputs));
   product(place) =
       math.fma(input(k, outer), getWeight(lane, block, k), product(place));
@@ -80,7 +96,8 @@ static Expr loadWord(const std::function<Expr(Expr)> &byte, Expr first) {
 }
 
 Translator::Product Translator::multiplyBytes(Operation *op, Value weight,
-                                              Value input, int64_t numInputs) {
+                                              Value bias, Value input,
+                                              int64_t numInputs) {
   // See lowering/cpu/QuantizedProduct.h: of rows the scale, then bytes from the
   // third word on; of weights scales, corrections, then words.
   constexpr int bytes = 4, first = 2;
@@ -133,24 +150,22 @@ Translator::Product Translator::multiplyBytes(Operation *op, Value weight,
                  hl::reinterpret<float>(loadWord(rowByte(axes), 0));
     Expr sum =
         sums(place) + hl::reinterpret<int32_t>(Expr(corrections(lane, block)));
-    return hl::cast<float>(sum) * scale;
+    return math.fma(hl::cast<float>(sum), scale,
+                    getBias(op, bias, lane, block));
   };
 }
 
 LogicalResult Translator::finishProduct(Operation *op, const Product &product,
-                                        Value bias, Region *epilogue,
-                                        ValueRange extra) {
+                                        Region *epilogue, ValueRange extra) {
   Value result = op->getResult(0);
   std::vector<Var> axes = getAxisVars(result.getType());
-  bool isOfPairs = pairVars.has_value();
   // The epilogue is elementwise, on values that have all of the result's
   // dimensions.
   auto getSum = [=, this](const Place &place) -> Expr {
     Place features(place.begin(), place.end() - axes.size());
     Expr output = flatten(features, getFeatures(result.getType()));
-    Expr sum = product(output % numLanes, output / numLanes,
-                       Place(place.end() - axes.size(), place.end()));
-    return bias ? sum + at(bias, isOfPairs ? place : features) : sum;
+    return product(output % numLanes, output / numLanes,
+                   Place(place.end() - axes.size(), place.end()));
   };
   if (!epilogue || epilogue->empty()) {
     define(result, getSum);
@@ -185,16 +200,15 @@ LogicalResult Translator::translate(LinearOp op) {
   int64_t numInputs = getNumFeatureElements(input.getType());
   Product product =
       forms.contains(input)
-          ? multiplyBytes(op, op.getWeight(), input, numInputs)
-          : multiplyNumbers(op, op.getWeight(), numInputs,
+          ? multiplyBytes(op, op.getWeight(), op.getBias(), input, numInputs)
+          : multiplyNumbers(op, op.getWeight(), op.getBias(), numInputs,
                             [=, this](Expr k, const Place &axes) {
                               Place place = unflatten(k, inputs);
                               place.insert(place.end(), axes.begin(),
                                            axes.end());
                               return at(input, place);
                             });
-  return finishProduct(op, product, op.getBias(), &op.getEpilogue(),
-                       op.getElements());
+  return finishProduct(op, product, &op.getEpilogue(), op.getElements());
 }
 
 LogicalResult Translator::translate(Conv1dOp op) {
@@ -206,15 +220,19 @@ LogicalResult Translator::translate(Conv1dOp op) {
     return at(lengths, {axes.back()});
   };
   Product product = multiplyNumbers(
-      op, op.getWeight(), getFeatures(op.getWeight().getType())[1] * width,
+      op, op.getWeight(), op.getBias(),
+      getFeatures(op.getWeight().getType())[1] * width,
       [=, this](Expr k, const Place &axes) {
         Expr position = axes[0] * stride + k % width - (width - 1) / 2;
-        Expr element = at(
-            input, {k / width, hl::clamp(position, 0, positions - 1), axes[1]});
+        Place place = {hl::clamp(position, 0, positions - 1), axes[1]};
+        // A sequence of numbers has no features.
+        if (!getFeatures(input.getType()).empty())
+          place.insert(place.begin(), k / width);
+        Expr element = at(input, place);
         return hl::select(position >= 0 && position < getLength(axes), element,
                           0.0f);
       });
-  if (failed(finishProduct(op, product, op.getBias(), nullptr, {})))
+  if (failed(finishProduct(op, product, nullptr, {})))
     return failure();
   // Padding has zeros (R10).
   Element sums = elements[op.getResult()];

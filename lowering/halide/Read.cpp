@@ -23,6 +23,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::halide;
 
+/// Positions whose contexts are summed together.
+static constexpr int blockSize = 128;
+
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
@@ -544,23 +547,41 @@ LogicalResult Reader::translateContexts() {
     return failure();
   for (auto [context, summand] : llvm::zip(op.getContexts(), summands)) {
     std::vector<Var> vars = t.getVars(context);
-    Func sum(t.nameOf("context"));
-    sum(vars) = 0.0f;
-    RDom position = makePositions();
+    // Each block of positions by itself, then their sums: so the error of a sum
+    // does not grow with the memory.
+    Func part(t.nameOf("part")), sum(t.nameOf("context"));
+    Var block("block");
     Place place(vars.begin(), vars.end());
     Place features(place.begin(), place.end() - outer.size());
+    std::vector<Var> partVars(vars.begin(), vars.end() - outer.size());
+    partVars.push_back(block);
+    partVars.insert(partVars.end(), outer.begin(), outer.end());
+    part(partVars) = 0.0f;
+    RDom within(0, blockSize);
+    Expr position = block * blockSize + within;
+    within.where(position >= begins() && position < ends());
     // A weight's heads are a prefix of the features: the last ones here.
     Place head(features.end() - heads.size(), features.end());
     Expr score = scores(at(head, position));
-    sum(place) =
-        hl::select(score == Expr(-infinity), sum(place),
-                   math.fma(weights(at(head, position)),
-                            t.at(summand, at(features, position)), sum(place)));
-    int owner = t.addStage(sum, Stage::Kind::Sums, features.size(),
-                           outer.size(), {position.x});
-    ArrayRef<int64_t> sizes = getFeatures(context.getType());
-    t.kernel.stages[owner].width = sizes.empty() ? 1 : sizes.back();
+    Place partPlace(partVars.begin(), partVars.end());
+    part(partPlace) = hl::select(score == Expr(-infinity), part(partPlace),
+                                 math.fma(weights(at(head, position)),
+                                          t.at(summand, at(features, position)),
+                                          part(partPlace)));
+    int owner = t.addStage(part, Stage::Kind::Sums, features.size() + 1,
+                           outer.size(), {within.x});
     t.giveTo(firstStage, owner);
+    sum(vars) = 0.0f;
+    RDom blocks(0, (numKeys + (blockSize - 1)) / blockSize);
+    blocks.where(blocks * blockSize < ends() &&
+                 blocks * blockSize + blockSize > begins());
+    sum(place) = sum(place) + part(at(features, blocks));
+    int all = t.addStage(sum, Stage::Kind::Blocks, features.size(),
+                         outer.size(), {blocks.x});
+    t.kernel.stages[owner].owner = all;
+    ArrayRef<int64_t> sizes = getFeatures(context.getType());
+    for (int stage : {owner, all})
+      t.kernel.stages[stage].width = sizes.empty() ? 1 : sizes.back();
     firstStage = t.kernel.stages.size();
     sums.push_back(sum);
   }

@@ -239,6 +239,17 @@ void CpuScheduler::scheduleUpdates(Stage &stage) {
     reorder(func.update(0), order);
     break;
   }
+  case Stage::Kind::Blocks: {
+    std::vector<hl::VarOrRVar> order(args.begin(),
+                                     args.begin() + stage.numFeatures);
+    order.push_back(stage.loops[0]);
+    reorder(func.update(0), order);
+    if (isWide(stage)) {
+      func.vectorize(args[0], numLanes, guard);
+      func.update(0).vectorize(args[0], numLanes, guard);
+    }
+    break;
+  }
   default:
     break;
   }
@@ -250,6 +261,21 @@ Var CpuScheduler::scheduleProduct(Stage &product, Stage &result, bool isFinal) {
   Var lane = productArgs[0], block = productArgs[1];
   Var columns, column, block0;
   Var place = columns;
+  if (result.numFeatures == 0) {
+    // A row has one output.
+    if (args.empty())
+      product.func.compute_root();
+    else
+      product.func.compute_at(result.func, args[0]);
+    std::vector<hl::VarOrRVar> order = {lane, product.loops[0]};
+    if (product.hasBytes)
+      order.insert(order.begin(), product.bytes);
+    product.func.align_bounds(lane, numLanes).vectorize(lane, numLanes);
+    product.func.update(0).reorder(order).vectorize(lane, numLanes);
+    if (product.hasBytes)
+      product.func.update(0).atomic().vectorize(product.bytes);
+    return Var::outermost();
+  }
   std::vector<hl::VarOrRVar> order;
   result.func.split(args[0], columns, column, blocks * numLanes, guard)
       .split(column, block0, column, numLanes, guard)
@@ -426,7 +452,7 @@ void DeviceScheduler::run() {
     // Of a score that is a result itself, positions may go by in a thread.
     if (owner.kind == Stage::Kind::Result && owner.numFeatures > 0)
       loop = owner.func.args()[owner.numFeatures];
-    if (owner.kind == Stage::Kind::Sums)
+    if (owner.kind == Stage::Kind::Sums || owner.kind == Stage::Kind::Blocks)
       loop = owner.loops.back();
     if (loop.is_rvar)
       stage.func.compute_at(owner.func, loop.rvar);
@@ -447,8 +473,9 @@ void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
 }
 
 std::string mlir::attn::halide::describeSchedule(const Kernel &kernel) {
-  static constexpr const char *kinds[] = {
-      "result", "lanes", "positions", "number", "sums", "product", "words"};
+  static constexpr const char *kinds[] = {"result",  "lanes", "positions",
+                                          "number",  "sums",  "blocks",
+                                          "product", "words"};
   std::ostringstream text;
   text << kernel.name << "\n";
   for (const Stage &stage : kernel.stages) {

@@ -109,12 +109,14 @@ private:
   /// The element of a product in place `lane` of a block of outputs.
   using Product = std::function<Expr(Expr lane, Expr block, const Place &axes)>;
   Product
-  multiplyNumbers(Operation *op, Value weight, int64_t numInputs,
+  multiplyNumbers(Operation *op, Value weight, Value bias, int64_t numInputs,
                   const std::function<Expr(Expr k, const Place &axes)> &input);
-  Product multiplyBytes(Operation *op, Value weight, Value input,
+  Product multiplyBytes(Operation *op, Value weight, Value bias, Value input,
                         int64_t numInputs);
-  /// Adds the bias, which is undefined without one, and what an epilogue does.
-  LogicalResult finishProduct(Operation *op, const Product &product, Value bias,
+  /// What the sum of an output begins with; zero without a bias.
+  Expr getBias(Operation *op, Value bias, Expr lane, Expr block);
+  /// Adds what an epilogue does.
+  LogicalResult finishProduct(Operation *op, const Product &product,
                               Region *epilogue, ValueRange elements);
 
   //===--------------------------------------------------------------------===//

@@ -78,11 +78,15 @@ LogicalResult Translator::addArguments() {
     // rows lie one behind the other.
     if (!forms.contains(argument)) {
       int stride = 1, dimension = 0;
+      // Of the bias of many outputs a part may be given.
+      bool mayBePart = llvm::any_of(argument.getUses(), [](OpOperand &use) {
+        auto linear = dyn_cast<LinearOp>(use.getOwner());
+        return linear && linear.getBias() == use.get();
+      });
       for (int64_t size : llvm::reverse(getFeatures(type))) {
-        all.back()
-            .dim(dimension)
-            .set_bounds(0, static_cast<int>(size))
-            .set_stride(stride);
+        all.back().dim(dimension).set_stride(stride);
+        if (!mayBePart)
+          all.back().dim(dimension).set_bounds(0, static_cast<int>(size));
         stride *= size;
         ++dimension;
       }
