@@ -24,13 +24,6 @@
 
 namespace mlir::attn::halide {
 
-/// Where a pair of a query and a memory position is; what a region's values
-/// depend on besides their features. The query is absent where the operation
-/// has no such axis.
-struct Pair {
-  Expr row, query, key;
-};
-
 class Translator {
 public:
   Translator(func::FuncOp function, const AlgorithmOptions &options);
@@ -61,8 +54,6 @@ private:
   /// The variables of a value: features, then axes, in Halide's order.
   std::vector<Var> getVars(Value value);
   std::vector<Var> getAxisVars(Type type) const;
-  /// The number of dimensions of a value besides features.
-  unsigned getNumPlaces(Value value) const;
   /// A place in features of sizes, from a number in row-major order.
   static std::vector<Expr> unflatten(Expr flat, ArrayRef<int64_t> sizes);
   /// The other way round.

@@ -165,10 +165,6 @@ std::string Translator::nameOf(StringRef what) {
   return name;
 }
 
-unsigned Translator::getNumPlaces(Value value) const {
-  return pairVars ? pairVars->size() : getNumAxes(value.getType());
-}
-
 std::vector<Var> Translator::getAxisVars(Type type) const {
   if (pairVars)
     return *pairVars;
