@@ -70,6 +70,16 @@ Func Translator::sum(StringRef name, const std::vector<Var> &outer, int numAxes,
       [](Expr a, Expr b) { return a + b; });
 }
 
+Func Translator::findHighest(const std::vector<Var> &outer, int numAxes,
+                             int64_t size,
+                             const std::function<Expr(Expr)> &element) {
+  return reduce(
+      "maximum", outer, numAxes, size,
+      Expr(-std::numeric_limits<float>::infinity()),
+      [&](Expr index, Expr best) { return maximum(element(index), best); },
+      maximum);
+}
+
 /// `func` where the last feature is left out of a place.
 static Expr outerOf(const Func &func, const Place &place) {
   Place outer(place.begin() + 1, place.end());
@@ -177,11 +187,7 @@ void Translator::translate(SoftmaxOp op) {
   auto element = [&](Expr index) {
     return at(op.getInput(), concat({index}, outer));
   };
-  Func highest = reduce(
-      "maximum", outer, numAxes, size,
-      Expr(-std::numeric_limits<float>::infinity()),
-      [&](Expr index, Expr best) { return maximum(element(index), best); },
-      maximum);
+  Func highest = findHighest(outer, numAxes, size, element);
   Func total = sum("total", outer, numAxes, size, [&](Expr index) {
     return math.exp(element(index) - outerOf(highest, concat({index}, outer)));
   });
@@ -199,11 +205,7 @@ void Translator::translate(HardmaxOp op) {
   auto element = [&](Expr index) {
     return at(op.getInput(), concat({index}, outer));
   };
-  Func highest = reduce(
-      "maximum", outer, numAxes, size,
-      Expr(-std::numeric_limits<float>::infinity()),
-      [&](Expr index, Expr best) { return maximum(element(index), best); },
-      maximum);
+  Func highest = findHighest(outer, numAxes, size, element);
   Func first = reduce(
       "first", outer, numAxes, size, size,
       [&](Expr index, Expr best) {

@@ -159,6 +159,24 @@ private:
                 chunk * numLanes + numLanes > begins());
     return chunk;
   }
+  /// A number of each head, position and query, which updates write where it is
+  /// wanted.
+  Func makePositionNumbers(StringRef name,
+                           std::vector<Expr> start = {hl::undef<float>()}) {
+    Func numbers(t.nameOf(name));
+    std::vector<Var> vars = heads;
+    vars.push_back(key);
+    vars.insert(vars.end(), outer.begin(), outer.end());
+    if (start.size() == 1)
+      numbers(vars) = start[0];
+    else
+      numbers(vars) = hl::Tuple(start);
+    return numbers;
+  }
+  int addPositionNumbers(Func numbers, std::vector<RVar> loops) {
+    return t.addStage(std::move(numbers), Stage::Kind::Positions,
+                      heads.size() + 1, outer.size(), std::move(loops));
+  }
   /// A number of each head and query.
   Func makeNumber(StringRef name, Expr value) {
     Func number(t.nameOf(name));
@@ -279,16 +297,11 @@ LogicalResult Reader::translateScores() {
         t.at(maskValues[0], perHead ? headPlace(position) : at({}, position));
     return hl::select(allowed || getZero() != 0, element, Expr(-infinity));
   };
-  std::vector<Var> vars = heads;
-  vars.push_back(key);
-  vars.insert(vars.end(), outer.begin(), outer.end());
-  scores = Func(t.nameOf("scores"));
-  scores(vars) = hl::undef<float>();
+  scores = makePositionNumbers("scores");
   RDom position = makePositions();
   scores(headPlace(position)) =
       getMasked(hasRepair ? choice.getFalseValue() : score, position);
-  int owner = t.addStage(scores, Stage::Kind::Positions, heads.size() + 1,
-                         outer.size(), {position.x});
+  int owner = addPositionNumbers(scores, {position.x});
   for (size_t i : repairStages)
     t.kernel.stages[i].owner = owner + numRepairStages;
   t.giveTo(firstStage, owner);
@@ -325,9 +338,7 @@ void Reader::repairScores(ArrayRef<int64_t> headSizes,
                            static_cast<int32_t>(i), headSizes))));
   failed(outer) = any;
   t.addStage(failed, Stage::Kind::Number, 0, outer.size());
-  scores = Func(t.nameOf("repaired"));
-  std::vector<Var> vars = usual.args();
-  scores(vars) = hl::undef<float>();
+  scores = makePositionNumbers("repaired");
   RDom position = makePositions();
   scores(headPlace(position)) = usual(headPlace(position));
   RDom again(0, numKeys);
@@ -335,18 +346,13 @@ void Reader::repairScores(ArrayRef<int64_t> headSizes,
               again < hl::select(failed(with({})) != 0, ends(), begins()));
   scores(headPlace(again)) = hl::select(isNan(usual(headPlace(again))),
                                         repair(again), usual(headPlace(again)));
-  int stage = t.addStage(scores, Stage::Kind::Positions, heads.size() + 1,
-                         outer.size(), {position.x, again.x});
+  int stage = addPositionNumbers(scores, {position.x, again.x});
   assert(stage == static_cast<int>(firstStage) - 1 + numRepairStages);
   (void)firstStage, (void)stage;
 }
 
 Func Reader::normalizeSoft() {
-  Func exponentials(t.nameOf("exponentials"));
-  std::vector<Var> vars = heads;
-  vars.push_back(key);
-  vars.insert(vars.end(), outer.begin(), outer.end());
-  exponentials(vars) = hl::undef<float>();
+  Func exponentials = makePositionNumbers("exponentials");
   RDom chunk(0, numLanes, 0, (numKeys + (numLanes - 1)) / numLanes);
   chunk.where(chunk.y * numLanes < ends() &&
               chunk.y * numLanes + numLanes > begins());
@@ -354,8 +360,7 @@ Func Reader::normalizeSoft() {
   exponentials(headPlace(position)) = hl::select(
       isWithin(position) && isReadable(position),
       math.exp(scores(headPlace(position)) - highest(headPlace())), 0.0f);
-  int stage = t.addStage(exponentials, Stage::Kind::Positions, heads.size() + 1,
-                         outer.size(), {chunk.x, chunk.y});
+  int stage = addPositionNumbers(exponentials, {chunk.x, chunk.y});
   t.kernel.stages[stage].loopsOverLanes = true;
   total = reducePositions(
       "total", 0.0f,
@@ -385,19 +390,14 @@ Func Reader::normalizeHard() {
   if (sink.defined())
     chosen = hl::select(sink >= highestRead(headPlace()), none, chosen);
   Func choice = makeNumber("choice", chosen);
-  Func result(t.nameOf("chosen"));
-  std::vector<Var> vars = heads;
-  vars.push_back(key);
-  vars.insert(vars.end(), outer.begin(), outer.end());
-  result(vars) = hl::undef<float>();
+  Func result = makePositionNumbers("chosen");
   RDom position = makePositions();
   Expr most = highest(headPlace());
   result(headPlace(position)) =
       hl::select(isNan(most) || most == Expr(infinity),
                  Expr(std::numeric_limits<float>::quiet_NaN()),
                  position == choice(headPlace()), 1.0f, 0.0f);
-  t.addStage(result, Stage::Kind::Positions, heads.size() + 1, outer.size(),
-             {position.x});
+  addPositionNumbers(result, {position.x});
   return result;
 }
 
@@ -414,12 +414,7 @@ Func Reader::normalizeSparse() {
   // Of each score the number and the sum of those that are not below it: the
   // weights' support is where 1 + count score > sum (Martins and Astudillo
   // 2016).
-  Func tally(t.nameOf("tally"));
-  std::vector<Var> vars = heads;
-  vars.push_back(key);
-  vars.insert(vars.end(), outer.begin(), outer.end());
-  Place place(vars.begin(), vars.end());
-  tally(vars) = hl::Tuple(0.0f, 0.0f);
+  Func tally = makePositionNumbers("tally", {0.0f, 0.0f});
   RDom pair(0, numKeys, 0, numKeys);
   pair.where(pair.x >= begins() && pair.x < ends() && pair.y >= begins() &&
              pair.y < ends());
@@ -431,8 +426,7 @@ Func Reader::normalizeSparse() {
   Place counted = headPlace(pair.y);
   tally(counted) = count(excess(pair.y), excess(pair.x), tally(counted)[0],
                          tally(counted)[1]);
-  t.addStage(tally, Stage::Kind::Positions, heads.size() + 1, outer.size(),
-             {pair.x, pair.y});
+  addPositionNumbers(tally, {pair.x, pair.y});
   auto isSupport = [&](Expr score, Expr count, Expr sum) {
     return score != Expr(-infinity) && 1.0f + count * score > sum;
   };
@@ -484,16 +478,14 @@ Func Reader::normalizeSparse() {
     sum = sum + hl::select(counts, sinkExcess, 0.0f);
   }
   Func threshold = makeNumber("threshold", (sum - 1.0f) / size);
-  Func result(t.nameOf("projected"));
-  result(vars) = hl::undef<float>();
+  Func result = makePositionNumbers("projected");
   RDom position = makePositions();
   Expr most = highest(headPlace());
   result(headPlace(position)) =
       hl::select(isNan(most) || most == Expr(infinity),
                  Expr(std::numeric_limits<float>::quiet_NaN()),
                  hl::max(excess(position) - threshold(headPlace()), 0.0f));
-  t.addStage(result, Stage::Kind::Positions, heads.size() + 1, outer.size(),
-             {position.x});
+  addPositionNumbers(result, {position.x});
   return result;
 }
 
@@ -527,18 +519,13 @@ LogicalResult Reader::translateContexts() {
     size_t firstStage = t.kernel.stages.size();
     if (failed(t.translatePairs(op, op.getFactor(), factors)))
       return failure();
-    Func scaled(t.nameOf("scaled"));
-    std::vector<Var> vars = heads;
-    vars.push_back(key);
-    vars.insert(vars.end(), outer.begin(), outer.end());
-    scaled(vars) = hl::undef<float>();
+    Func scaled = makePositionNumbers("scaled");
     RDom position = makePositions();
     scaled(headPlace(position)) = hl::select(
         isReadable(position),
         weights(headPlace(position)) * t.at(factors[0], headPlace(position)),
         0.0f);
-    int owner = t.addStage(scaled, Stage::Kind::Positions, heads.size() + 1,
-                           outer.size(), {position.x});
+    int owner = addPositionNumbers(scaled, {position.x});
     t.giveTo(firstStage, owner);
     weights = scaled;
   }

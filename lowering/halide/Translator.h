@@ -83,6 +83,8 @@ private:
               const std::function<Expr(Expr, Expr)> &combine);
   Func sum(StringRef name, const std::vector<Var> &outer, int numAxes,
            int64_t size, const std::function<Expr(Expr index)> &term);
+  Func findHighest(const std::vector<Var> &outer, int numAxes, int64_t size,
+                   const std::function<Expr(Expr index)> &element);
   LogicalResult translateFeatures(Operation *op);
   void translate(DotOp op);
   void translate(MatmulOp op);
