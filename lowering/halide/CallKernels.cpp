@@ -162,10 +162,9 @@ Value CallWriter::writeBuffer(unsigned number, Value dimensions, Value memref,
                         : bits < 32             ? UInt
                                                 : Int;
   Value place = addressOf(bufferType, buffers, {index, TypeField});
-  for (auto [field, value] : llvm::enumerate(
-           ArrayRef<std::pair<Type, int64_t>>{{b.getI8Type(), code},
-                                              {b.getI8Type(), bits},
-                                              {b.getIntegerType(16), 1}}))
+  const std::pair<Type, int64_t> typeFields[] = {
+      {b.getI8Type(), code}, {b.getI8Type(), bits}, {b.getIntegerType(16), 1}};
+  for (auto [field, value] : llvm::enumerate(typeFields))
     LLVM::StoreOp::create(
         b, constant(value.first, value.second),
         addressOf(cast<LLVM::LLVMStructType>(bufferType).getBody()[TypeField],
