@@ -184,9 +184,8 @@ static void sinkInto(scf::IfOp choice) {
     for (const Access &use : *uses) {
       auto alloc = use.root.getDefiningOp<memref::AllocOp>();
       if (alloc && !mapping.contains(use.root) &&
-          llvm::all_of(alloc->getUsers(), [&](Operation *user) {
-            return nest->isAncestor(user);
-          }))
+          llvm::all_of(alloc->getUsers(),
+                       [&](Operation *user) { return nest->isAncestor(user); }))
         b.clone(*alloc, mapping);
     }
     b.setInsertionPointToStart(&choice.getThenRegion().front());

@@ -67,7 +67,7 @@ public:
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::unique_ptr<LinkedKernels> kernels; ///< Of Halide's, on a device.
-  std::unique_ptr<OnDevice> device; ///< Null: programs run on the CPU.
+  std::unique_ptr<OnDevice> device;       ///< Null: programs run on the CPU.
 };
 
 } // namespace mlir::attn
