@@ -22,6 +22,21 @@ static Place concat(Place first, const std::vector<Var> &rest) {
   return first;
 }
 
+Expr Translator::combineLanes(const Func &lanes, const Place &outer,
+                              const std::function<Expr(Expr, Expr)> &combine) {
+  // The fixed tree: lane i meets lane i + width / 2.
+  std::vector<Expr> sums;
+  for (int i = 0; i < numLanes; ++i) {
+    Place place = {i};
+    place.insert(place.end(), outer.begin(), outer.end());
+    sums.push_back(lanes(place));
+  }
+  for (int width = numLanes / 2; width >= 1; width /= 2)
+    for (int i = 0; i < width; ++i)
+      sums[i] = combine(sums[i], sums[i + width]);
+  return sums[0];
+}
+
 Func Translator::reduce(StringRef name, const std::vector<Var> &outer,
                         int numAxes, int64_t size, Expr neutral,
                         const std::function<Expr(Expr, Expr)> &add,
@@ -47,17 +62,11 @@ Func Translator::reduce(StringRef name, const std::vector<Var> &outer,
   }
   addStage(lanes, Stage::Kind::Lanes, outer.size() - numAxes + 1, numAxes,
            loops);
-  // The fixed tree: lane i meets lane i + width / 2.
-  std::vector<Expr> sums;
-  for (int i = 0; i < numLanes; ++i)
-    sums.push_back(lanes(concat({Expr(i)}, outer)));
-  for (int width = numLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i)
-      sums[i] = combine(sums[i], sums[i + width]);
+  Expr sum = combineLanes(lanes, Place(outer.begin(), outer.end()), combine);
   if (outer.empty())
-    result() = sums[0];
+    result() = sum;
   else
-    result(outer) = sums[0];
+    result(outer) = sum;
   addStage(result, Stage::Kind::Number, outer.size() - numAxes, numAxes);
   return result;
 }

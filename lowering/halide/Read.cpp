@@ -28,6 +28,12 @@ static constexpr int blockSize = 128;
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
+Expr Translator::getSource(Value rows, Value lengths, Expr row) {
+  return rows ? hl::unsafe_promise_clamped(at(rows, {row}), 0,
+                                           getAxisSize(lengths, 0) - 1)
+              : row;
+}
+
 LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
                                          SmallVectorImpl<Value> &yielded) {
   Block &block = region.front();
@@ -39,11 +45,6 @@ LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
   Value rows = op.getRows(), lengths = op.getLengths(),
         queryLengths = op.getQueryLengths(),
         queryPositions = op.getQueryPositions();
-  auto getSource = [=, this](Expr row) {
-    return rows ? hl::unsafe_promise_clamped(at(rows, {row}), 0,
-                                             getAxisSize(lengths, 0) - 1)
-                : row;
-  };
   for (auto [index, input] : llvm::enumerate(op.getInputs())) {
     AffineMap map = op.getIndexingMap(index);
     elements[block.getArgument(index)] = [=, this,
@@ -56,7 +57,7 @@ LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
           inner.push_back(place.back());
           break;
         case PairOpInterface::Source:
-          inner.push_back(getSource(place.back()));
+          inner.push_back(getSource(rows, lengths, place.back()));
           break;
         case PairOpInterface::Query:
           inner.push_back(place[place.size() - 2]);
@@ -82,7 +83,7 @@ LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,
     return queryPositions ? at(queryPositions, {place.back()}) + 1 : Expr(1);
   };
   elements[block.getArgument(numInputs + 3)] = [=, this](const Place &place) {
-    return at(lengths, {getSource(place.back())});
+    return at(lengths, {getSource(rows, lengths, place.back())});
   };
   auto outside = pairVars;
   pairVars = vars;
@@ -110,11 +111,10 @@ public:
 
 private:
   LogicalResult translateScores();
-  /// Puts what `repair` gives where a score is not a number.
-  void repairScores(ArrayRef<int64_t> headSizes,
-                    const std::function<Expr(Expr position)> &repair);
-  /// The stages that it adds; the last one takes the repaired scores.
-  static constexpr int numRepairStages = 4;
+  /// Puts what `repair` gives where a score is not a number. Answers the stage
+  /// that takes it.
+  int repairScores(ArrayRef<int64_t> headSizes,
+                   const std::function<Expr(Expr position)> &repair);
   LogicalResult translateContexts();
   void normalize();
   Func normalizeSoft();
@@ -225,16 +225,8 @@ Func Reader::reducePositions(StringRef name, Expr neutral,
       hl::select(isWithin(position), add(position, lanes(place)), lanes(place));
   t.addStage(lanes, Stage::Kind::Lanes, heads.size() + 1, outer.size(),
              {chunk.x});
-  std::vector<Expr> parts;
-  for (int i = 0; i < numLanes; ++i) {
-    Place part(place);
-    part[0] = i;
-    parts.push_back(lanes(part));
-  }
-  for (int width = numLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i)
-      parts[i] = combine(parts[i], parts[i + width]);
-  return makeNumber(name, parts[0]);
+  return makeNumber(name,
+                    Translator::combineLanes(lanes, headPlace(), combine));
 }
 
 LogicalResult Reader::translateScores() {
@@ -245,11 +237,7 @@ LogicalResult Reader::translateScores() {
 
   // What is read: an interval, cut to what there is.
   Expr row = outer.back();
-  Expr source =
-      op.getRows()
-          ? hl::unsafe_promise_clamped(t.at(op.getRows(), {row}), 0,
-                                       t.getAxisSize(op.getLengths(), 0) - 1)
-          : row;
+  Expr source = t.getSource(op.getRows(), op.getLengths(), row);
   Expr first = 0, last = t.at(op.getLengths(), {source});
   if (!op.getInterval().empty()) {
     if (failed(t.translatePairs(op, op.getInterval(), bounds)))
@@ -302,13 +290,15 @@ LogicalResult Reader::translateScores() {
   scores(headPlace(position)) =
       getMasked(hasRepair ? choice.getFalseValue() : score, position);
   int owner = addPositionNumbers(scores, {position.x});
-  for (size_t i : repairStages)
-    t.kernel.stages[i].owner = owner + numRepairStages;
   t.giveTo(firstStage, owner);
-  if (hasRepair)
-    repairScores(getFeatures(score.getType()), [&](Expr position) {
-      return getMasked(choice.getTrueValue(), position);
-    });
+  if (hasRepair) {
+    int repaired =
+        repairScores(getFeatures(score.getType()), [&](Expr position) {
+          return getMasked(choice.getTrueValue(), position);
+        });
+    for (size_t i : repairStages)
+      t.kernel.stages[i].owner = repaired;
+  }
 
   if (!op.getSink().empty()) {
     firstStage = t.kernel.stages.size();
@@ -319,9 +309,8 @@ LogicalResult Reader::translateScores() {
   return success();
 }
 
-void Reader::repairScores(ArrayRef<int64_t> headSizes,
-                          const std::function<Expr(Expr)> &repair) {
-  size_t firstStage = t.kernel.stages.size();
+int Reader::repairScores(ArrayRef<int64_t> headSizes,
+                         const std::function<Expr(Expr)> &repair) {
   Func usual = scores;
   Func failures = reducePositions(
       "failures", 0,
@@ -346,9 +335,7 @@ void Reader::repairScores(ArrayRef<int64_t> headSizes,
               again < hl::select(failed(with({})) != 0, ends(), begins()));
   scores(headPlace(again)) = hl::select(isNan(usual(headPlace(again))),
                                         repair(again), usual(headPlace(again)));
-  int stage = addPositionNumbers(scores, {position.x, again.x});
-  assert(stage == static_cast<int>(firstStage) - 1 + numRepairStages);
-  (void)firstStage, (void)stage;
+  return addPositionNumbers(scores, {position.x, again.x});
 }
 
 Func Reader::normalizeSoft() {

@@ -75,6 +75,9 @@ private:
   // Reductions over features, products, sequences (Features.cpp, Product.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// What the lanes of a reduction come to, at the place `outer`.
+  static Expr combineLanes(const Func &lanes, const Place &outer,
+                           const std::function<Expr(Expr, Expr)> &combine);
   /// Reduces `size` elements to one: `numLanes` at a time, then in a fixed
   /// tree. `outer` are the variables that the terms depend on.
   Func reduce(StringRef name, const std::vector<Var> &outer, int numAxes,
@@ -116,6 +119,8 @@ private:
   // Reads (Read.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// The memory that a row reads: its own, or the one that `rows` says.
+  Expr getSource(Value rows, Value lengths, Expr row);
   /// Translates a region over pairs; the values that it yields, as functions of
   /// their features and the pair.
   LogicalResult translatePairs(PairOpInterface op, Region &region,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Axes.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/halide/Translator.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -52,7 +53,7 @@ LogicalResult Translator::addArguments() {
     int dimensions = getNumAxes(type) + getFeatures(type).size();
     hl::Type stored = getStoredType(type);
     if (auto form =
-            function.getArgAttrOfType<StringAttr>(number, "attn.packed")) {
+            function.getArgAttrOfType<StringAttr>(number, packedAttrName)) {
       std::optional<hl::Type> packed = getPackedType(form.getValue());
       if (!packed)
         return function.emitError("expected a weight packed as f32, bf16 or "
@@ -63,13 +64,13 @@ LogicalResult Translator::addArguments() {
       dimensions = 3;
       forms[argument] = form.getValue().str();
     } else if (auto form = function.getArgAttrOfType<StringAttr>(
-                   number, "attn.quantized")) {
+                   number, quantizedAttrName)) {
       stored = hl::UInt(8);
       dimensions = getNumAxes(type) + 1;
       forms[argument] = "quantized";
-    } else if (getIndex(number, "attn.slots")) {
+    } else if (getIndex(number, slotsAttrName)) {
       --dimensions;
-    } else if (getIndex(number, "attn.position")) {
+    } else if (getIndex(number, positionAttrName)) {
       ++dimensions;
     }
     all.emplace_back(stored, dimensions,
@@ -123,7 +124,7 @@ LogicalResult Translator::addArguments() {
       return isFlag ? element != hl::cast<uint8_t>(0) : element;
     };
     SmallVector<Expr> sizes;
-    if (std::optional<int> slots = getIndex(number, "attn.slots")) {
+    if (std::optional<int> slots = getIndex(number, slotsAttrName)) {
       hl::ImageParam slot = all[*slots];
       elements[argument] = [=](const Place &place) {
         Place entry(place.begin(), place.begin() + numFeatures);
@@ -134,7 +135,7 @@ LogicalResult Translator::addArguments() {
       };
       sizes = {Expr(slot.dim(1).extent()), Expr(slot.dim(0).extent())};
     } else if (std::optional<int> positions =
-                   getIndex(number, "attn.position")) {
+                   getIndex(number, positionAttrName)) {
       hl::ImageParam position = all[*positions];
       elements[argument] = [=](const Place &place) {
         Place entry(place);

@@ -35,15 +35,14 @@ struct LonelyMember : attn_team_member {
   int64_t shares, next = 0;
 };
 
-/// Whether tests run kernels that Halide makes, and whether on a device.
-bool usesOpenCl() {
+/// Whose kernels tests run, if not this compiler's.
+StringRef getTestedKernels() {
   const char *kernels = getenv("ATTN_TEST_KERNELS");
-  return kernels && StringRef(kernels) == "opencl";
+  return kernels ? kernels : "";
 }
-bool usesHalide() {
-  const char *kernels = getenv("ATTN_TEST_KERNELS");
-  return usesOpenCl() || (kernels && StringRef(kernels) == "halide");
-}
+/// Whether Halide makes them, and whether for a device.
+bool usesOpenCl() { return getTestedKernels() == "opencl"; }
+bool usesHalide() { return usesOpenCl() || getTestedKernels() == "halide"; }
 
 /// Adds the object with the kernels, and what they ask for.
 llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
