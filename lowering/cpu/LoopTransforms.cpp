@@ -149,7 +149,9 @@ FailureOr<scf::ForOp> attn::blockLoop(RewriterBase &rewriter, scf::ForOp loop,
   ImplicitLocOpBuilder b(loop.getLoc(), rewriter);
   b.setInsertionPoint(nest);
   Parts parts(b, end, size);
-  auto outer = scf::ForOp::create(b, begin, parts.number, loop.getStep());
+  // The loop's own step may be a constant of the nest.
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  auto outer = scf::ForOp::create(b, zero, parts.number, parts.one);
   b.setInsertionPoint(outer.getBody()->getTerminator());
   auto [first, count] = parts.at(b, outer.getInductionVar());
   Value last = arith::AddIOp::create(b, first, count);

@@ -20,7 +20,8 @@ func.func @f(%x: memref<?x?xf32>, %w: memref<?x?x16xf32>, %y: memref<?x?xf32>)
   %size = memref.dim %x, %c1 : memref<?x?xf32>
   scf.for %block = %c0 to %blocks step %c1 {
     %column = arith.muli %block, %c16 : index
-    scf.for %row = %c0 to %rows step %c1 {
+    %one = arith.constant 1 : index
+    scf.for %row = %c0 to %rows step %one {
       %sum = scf.for %k = %c0 to %size step %c1 iter_args(%s = %zero) -> vector<16xf32> {
         %a = memref.load %x[%row, %k] : memref<?x?xf32>
         %b = vector.broadcast %a : f32 to vector<16xf32>
@@ -103,17 +104,21 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @product(%kernel: !transform.any_op {transform.readonly}) {
     %rows = transform.attn.loops "rows" of %kernel : (!transform.any_op) -> !transform.any_op
     %parts = transform.attn.block %rows by 48 : (!transform.any_op) -> !transform.any_op
+    %outputs = transform.attn.loops "outputs" of %parts : (!transform.any_op) -> !transform.any_op
+    transform.attn.jam %outputs by [2] : !transform.any_op
     transform.yield
   }
 }
 
-// Both loops over rows get the rows of the part.
+// Both loops over rows get the rows of the part. The loop over the parts needs
+// nothing of the nest, which is written anew.
 // BLOCK-LABEL: func.func @f
 // BLOCK:         scf.for
 // BLOCK:           %[[COUNT:.*]] = arith.select
 // BLOCK:           %[[END:.*]] = arith.addi %[[BEGIN:.*]], %[[COUNT]]
 // BLOCK:           scf.for
 // BLOCK:             scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// BLOCK:               iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (vector<16xf32>, vector<16xf32>)
 // BLOCK:             } {attn.loop = "rows"}
 // BLOCK:             scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
 // BLOCK:             } {attn.loop = "epilogue"}
