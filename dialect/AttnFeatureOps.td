@@ -297,4 +297,27 @@ def RotaryOp : Attn_Op<"rotary", [Pure]> {
   let hasVerifier = 1;
 }
 
+def RankOp : Attn_Op<"rank", [Pure, AllTypesMatch<["best", "newBest"]>,
+                             AllTypesMatch<["tokens", "newTokens"]>]> {
+  let summary = "the best logits of each row, and what normalises all";
+  let description = [{
+    Puts the logits of a row, `[rows, tokens]`, among those that were best before,
+    `[rows, ranks]` from the best on, each with its token: the number of a logit,
+    and `first` more. A logit comes behind its equals, and NaN is never among the
+    best. As many stay as there were; -inf is a rank that nobody has. `sums` are the
+    largest logit (NaN is none; the lowest number, if there is no other) and the
+    sum of e^(logit - largest). A search (R9-R12) needs no more of a vocabulary, and
+    so never has all logits at once: compilers of kernels are given this for parts
+    of them (docs/backends.md). Constraint: the sums are two numbers a row.
+  }];
+  let arguments = (ins Attn_Tensor:$logits, Attn_Integer:$tokens, Attn_Tensor:$best,
+                       Attn_Integer:$first);
+  let results = (outs Attn_Integer:$newTokens, Attn_Tensor:$newBest, Attn_Tensor:$sums);
+  let assemblyFormat = [{
+    $logits `among` `(` $tokens `,` $best `:` type($tokens) `,` type($best) `)`
+    `from` `(` $first `:` type($first) `)` attr-dict `:` type($logits) `->` type($sums)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_FEATURE_OPS

@@ -239,6 +239,21 @@ LogicalResult MaxoutOp::verify() {
                     getResult().getType());
 }
 
+LogicalResult RankOp::verify() {
+  Builder builder(getContext());
+  Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+  const std::tuple<StringRef, Type, Value> values[] = {
+      {"logits", getValueType(2, {}, f32), getLogits()},
+      {"best logits", getValueType(2, {}, f32), getBest()},
+      {"their tokens", getValueType(2, {}, i32), getTokens()},
+      {"a first token", getValueType(0, {}, i32), getFirst()},
+      {"sums", getValueType(1, {2}, f32), getSums()}};
+  for (auto [name, type, value] : values)
+    if (failed(expectType(*this, name, type, value.getType())))
+      return failure();
+  return success();
+}
+
 /// Checks the parameters of a norm over the last feature.
 static LogicalResult verifyNorm(Operation *op, Type input, Type result,
                                 ValueRange parameters) {

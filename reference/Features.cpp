@@ -292,6 +292,41 @@ static LogicalResult evaluateHardmax(HardmaxOp op, Frame &frame) {
   return success();
 }
 
+static LogicalResult evaluateRank(RankOp op, Frame &frame) {
+  const Tensor &logits = frame.get(op.getLogits());
+  Tensor &best = frame.own(op.getNewBest()),
+         &tokens = frame.own(op.getNewTokens()),
+         &sums = frame.own(op.getSums(), {logits.shape[0]});
+  best = frame.get(op.getBest());
+  tokens = frame.get(op.getTokens());
+  double token = frame.get(op.getFirst()).data[0];
+  int64_t rows = logits.shape[0], size = logits.shape[1], ranks = best.shape[1];
+  for (int64_t row = 0; row < rows; ++row) {
+    const double *own = &logits.data[row * size];
+    double highest = std::numeric_limits<float>::lowest(), sum = 0;
+    for (int64_t i = 0; i < size; ++i)
+      if (own[i] > highest)
+        highest = own[i];
+    for (int64_t i = 0; i < size; ++i) {
+      sum += std::exp(own[i] - highest);
+      auto first = best.data.begin() + row * ranks, end = first + ranks,
+           place = std::find_if(first, end,
+                                [&](double other) { return own[i] > other; });
+      if (place == end)
+        continue;
+      auto ownToken = tokens.data.begin() + (place - best.data.begin());
+      auto lastToken = ownToken + (end - place);
+      std::rotate(place, end - 1, end);
+      std::rotate(ownToken, lastToken - 1, lastToken);
+      *place = own[i];
+      *ownToken = token + static_cast<double>(i);
+    }
+    sums.data[2 * row] = highest;
+    sums.data[2 * row + 1] = sum;
+  }
+  return success();
+}
+
 static LogicalResult evaluateLayerNorm(LayerNormOp op, Frame &frame) {
   const Tensor &weight = frame.get(op.getWeight());
   const Tensor &bias = frame.get(op.getBias());
@@ -386,6 +421,7 @@ void reference::addFeatureKernels(KernelTable &table) {
   table.add<SigmoidOp, evaluateSigmoid>();
   table.add<SoftmaxOp, evaluateSoftmax>();
   table.add<HardmaxOp, evaluateHardmax>();
+  table.add<RankOp, evaluateRank>();
   table.add<LayerNormOp, evaluateLayerNorm>();
   table.add<RmsNormOp, evaluateRmsNorm>();
   table.add<SinusoidOp, evaluateSinusoid>();

@@ -259,6 +259,17 @@ private:
   void emitOutputLayer(
       Buffer all, Value numRows,
       const std::function<void(Value results, Value firstBlock)> &multiply);
+  /// Logits that are ranked at once.
+  struct RankedChunk {
+    Value share;  ///< Whose they are.
+    Value number; ///< Of the chunk.
+    Value firstToken;
+    Buffer logits; ///< [rows, outputs]
+  };
+  /// Has a kernel made that ranks logits, where kernels are made elsewhere, and
+  /// answers what calls it.
+  std::function<void(const Ranking &own, const RankedChunk &chunk)>
+  prepareExternalRanking(Value numRows);
   /// The same on a device, with the results and the first block among the
   /// operands replaced.
   void emitOutputLayerOnDevice(func::FuncOp product,

@@ -42,7 +42,8 @@ public:
   ImplicitLocOpBuilder &getBuilder() { return b; }
   ArrayRef<Buffer> getBuffers() const { return buffers; }
 
-  /// The argument for what lies in `buffer`.
+  /// The argument for what lies in `buffer`; without, in a part of one that
+  /// every call names.
   Value addArgument(Type type, Buffer buffer,
                     ArrayRef<NamedAttribute> attrs = {});
   Value addPackedWeight(Value weight, int64_t numOutputs, int64_t numInputs);
@@ -88,7 +89,7 @@ Value KernelWriter::addArgument(Type type, Buffer buffer,
   DictionaryAttr dictionary = attributes.getDictionaryAttr(attrs);
   for (auto [index, known] : llvm::enumerate(buffers)) {
     BlockArgument argument = body->getArgument(index);
-    if (known == buffer && argument.getType() == type &&
+    if (buffer && known == buffer && argument.getType() == type &&
         argumentAttrs[index] == dictionary)
       return argument;
   }
@@ -229,7 +230,25 @@ func::FuncOp KernelWriter::finish(ValueRange results,
       attributes.getFunctionType(body->getArgumentTypes(), results.getTypes()));
   kernel->setAllArgAttrs(argumentAttrs);
   SmallVector<Type> types;
-  for (Buffer buffer : buffers) {
+  auto getPartType = [&](Type value) {
+    Type element = getElementTypeOrSelf(value);
+    if (element.isInteger(1))
+      element = attributes.getI8Type();
+    // A part of a buffer, which begins somewhere.
+    constexpr int64_t any = ShapedType::kDynamic;
+    size_t rank = getNumAxes(value) + getFeatures(value).size();
+    SmallVector<int64_t> shape(rank, any), strides(shape);
+    if (rank > 0)
+      strides.back() = 1;
+    return MemRefType::get(
+        shape, element,
+        StridedLayoutAttr::get(attributes.getContext(), any, strides));
+  };
+  for (auto [buffer, argument] : llvm::zip(buffers, body->getArguments())) {
+    if (!buffer) {
+      types.push_back(getPartType(argument.getType()));
+      continue;
+    }
     // Where one call has all of a buffer, another may have less (see limit).
     auto type = cast<MemRefType>(buffer.getType());
     SmallVector<int64_t> shape(type.getShape());
@@ -237,20 +256,8 @@ func::FuncOp KernelWriter::finish(ValueRange results,
       shape.front() = ShapedType::kDynamic;
     types.push_back(MemRefType::get(shape, type.getElementType()));
   }
-  for (Type result : results.getTypes()) {
-    Type element = getElementTypeOrSelf(result);
-    if (element.isInteger(1))
-      element = attributes.getI8Type();
-    // A part of a buffer, which begins somewhere.
-    constexpr int64_t any = ShapedType::kDynamic;
-    size_t rank = getNumAxes(result) + getFeatures(result).size();
-    SmallVector<int64_t> shape(rank, any), strides(shape);
-    if (rank > 0)
-      strides.back() = 1;
-    types.push_back(MemRefType::get(
-        shape, element,
-        StridedLayoutAttr::get(attributes.getContext(), any, strides)));
-  }
+  for (Type result : results.getTypes())
+    types.push_back(getPartType(result));
   types.push_back(attributes.getIndexType());
 
   auto program = emitter.getFunction()->getParentOfType<ModuleOp>();
@@ -399,4 +406,78 @@ void Emitter::emitExternalProduct(Operation *op, Buffer input,
                           arith::SubIOp::create(b, last, first));
     callKernel(b, caller, writer.getBuffers(), part, first);
   });
+}
+
+std::function<void(const Emitter::Ranking &, const Emitter::RankedChunk &)>
+Emitter::prepareExternalRanking(Value numRows) {
+  ImplicitLocOpBuilder &b = builder;
+  Type f32 = b.getF32Type(), i32 = b.getI32Type(),
+       numbers = getValueType(2, {}, f32), tokens = getValueType(2, {}, i32);
+  KernelWriter writer(*this, b.getLoc());
+  SmallVector<Value> arguments;
+  for (Type type : {numbers, tokens, numbers, getValueType(0, {}, i32)})
+    arguments.push_back(writer.addArgument(type, Buffer()));
+  auto rank = RankOp::create(
+      writer.getBuilder(),
+      TypeRange{tokens, numbers, getValueType(1, {2}, f32)}, arguments);
+  func::FuncOp caller = writer.finish(rank->getResults(), std::nullopt);
+
+  // A kernel does not write where it reads: every share has a place for what is
+  // new, and for the number of its first token.
+  constexpr int64_t any = ShapedType::kDynamic;
+  SmallVector<Value> ranks = {shares, numRows, ranking->count},
+                     rows = {shares, numRows};
+  Buffer allTokens =
+             allocateBuffer(MemRefType::get({any, any, any}, i32), ranks),
+         allBest = allocateBuffer(MemRefType::get({any, any, any}, f32), ranks),
+         allSums = allocateBuffer(MemRefType::get({any, any, 2}, f32), rows),
+         allFirst = allocateBuffer(MemRefType::get({any}, i32), shares);
+  return [=, this](const Ranking &own, const RankedChunk &chunk) {
+    ImplicitLocOpBuilder &b = builder;
+    auto view = [&](Buffer buffer, ArrayRef<OpFoldResult> sizes) -> Value {
+      SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+      Value size = constant(1);
+      SmallVector<int64_t> shape(sizes.size(), any), fixed(shape);
+      for (size_t i = sizes.size(); i-- > 0;) {
+        if (i + 1 < sizes.size())
+          strides[i] = size;
+        else
+          fixed[i] = 1;
+        size = arith::MulIOp::create(
+            b, size, getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[i]));
+      }
+      OpFoldResult offset =
+          arith::MulIOp::create(b, chunk.share, size).getResult();
+      SmallVector<OpFoldResult> all;
+      for (OpFoldResult extent : sizes)
+        all.push_back(getValueOrCreateConstantIndexOp(b, b.getLoc(), extent));
+      return memref::ReinterpretCastOp::create(
+          b,
+          MemRefType::get(shape, getElementTypeOrSelf(buffer),
+                          StridedLayoutAttr::get(b.getContext(), any, fixed)),
+          buffer, offset, all, strides);
+    };
+    OpFoldResult count = own.count, height = numRows;
+    Value newTokens = view(allTokens, {height, count}),
+          newBest = view(allBest, {height, count}),
+          newSums = view(allSums, {height, b.getIndexAttr(2)}),
+          first = view(allFirst, {});
+    memref::StoreOp::create(
+        b, arith::IndexCastOp::create(b, i32, chunk.firstToken), first,
+        ValueRange{});
+    callKernel(b, caller, {chunk.logits, own.tokens, own.best, first},
+               {newTokens, newBest, newSums}, constant(0));
+    forEach(numRows, [&](Value row) {
+      forEach(own.count, [&](Value place) {
+        ElementIndex at{.axes = {row}, .features = {place}};
+        store(own.tokens, at, load(newTokens, at));
+        store(own.best, at, load(newBest, at));
+      });
+      for (int64_t place : {0, 1}) {
+        Value number = constant(place);
+        store(own.sums, {.axes = {row}, .features = {number, chunk.number}},
+              load(newSums, {.axes = {row}, .features = {number}}));
+      }
+    });
+  };
 }

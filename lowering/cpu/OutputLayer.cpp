@@ -304,6 +304,10 @@ void Emitter::emitOutputLayer(
          tokensOfOthers =
              allocateBuffer(MemRefType::get({any, any, any}, i32), sizes);
 
+  std::function<void(const Ranking &, const RankedChunk &)> rankExternally;
+  if (products.external)
+    rankExternally = prepareExternalRanking(numRows);
+
   // Without a ranking, all outputs of a share are one chunk, and go where they
   // belong.
   Value lanes = constant(numLanes);
@@ -360,6 +364,8 @@ void Emitter::emitOutputLayer(
       auto branch = scf::IfOp::create(b, ranks, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
+      if (rankExternally)
+        return rankExternally(own, {share, chunk, first, logits});
       ChunkRanking chunkRanking(*this, own, logits, size, chunk);
       forEach(numRows, [&](Value row) { chunkRanking.emitRow(row); });
     });

@@ -38,8 +38,8 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
     `kernels` beside the programs, and these call it: the operation, and all that is
     evaluated where it takes its operands, down to values that lie in buffers. The
     programs keep what is no kernel: loops over the steps of a recurrence, copies,
-    histories, rows that are quantised, and which outputs are the best. Two kernels
-    that compute the same are one function. Attributes say where a buffer is not
+    histories, rows that are quantised, and what the shares of threads found to be the
+    best outputs. Two kernels that compute the same are one function. Attributes say where a buffer is not
     what the type of the argument says:
 
     | attribute | buffer |

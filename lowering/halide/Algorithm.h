@@ -26,6 +26,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,12 @@ struct Kernel {
   std::vector<Func> results;
   /// In the order in which they depend on each other; results included.
   std::vector<Stage> stages;
+
+  bool isResult(const Func &func) const {
+    return std::any_of(results.begin(), results.end(), [&](const Func &result) {
+      return result.name() == func.name();
+    });
+  }
 };
 
 /// What a kernel is translated for.

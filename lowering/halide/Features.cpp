@@ -97,8 +97,8 @@ static Expr outerOf(const Func &func, const Place &place) {
 
 LogicalResult Translator::translateFeatures(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp, MeanOp,
-            PairsOp, SinusoidOp, RotaryOp>([&](auto concrete) {
+      .Case<DotOp, MatmulOp, ConcatOp, MaxoutOp, SoftmaxOp, HardmaxOp, RankOp,
+            MeanOp, PairsOp, SinusoidOp, RotaryOp>([&](auto concrete) {
         translate(concrete);
         return success();
       })

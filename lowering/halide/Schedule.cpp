@@ -68,6 +68,9 @@ void CpuScheduler::run() {
   };
   std::vector<Group> groups;
   size_t begin = 0, numFinal = kernel.results.size();
+  // What is made in place is a group, too, and no result shares its loops.
+  if (!kernel.stages.back().loops.empty())
+    numFinal = 1;
   size_t firstFinal = kernel.stages.size() - numFinal;
   for (size_t i = 0; i < firstFinal; ++i)
     if (kernel.stages[i].kind == Stage::Kind::Result) {
@@ -144,10 +147,8 @@ void CpuScheduler::scheduleGroup(size_t begin, size_t end, size_t numResults) {
   for (size_t i = begin; i < firstResult; ++i) {
     Stage &stage = kernel.stages[i];
     const Stage *owner =
-        stage.owner >= 0 && stage.owner < static_cast<int>(firstResult)
-            ? &kernel.stages[stage.owner]
-            : nullptr;
-    if (owner)
+        stage.owner >= 0 ? &kernel.stages[stage.owner] : nullptr;
+    if (owner && !owner->loops.empty())
       stage.func.compute_at(owner->func, owner->loops.back());
     else if (stage.numAxes == 0 || stage.numAxes > root.numAxes || isApart ||
              shared.count(stage.func.name()))
@@ -426,6 +427,12 @@ void DeviceScheduler::scheduleStage(Stage &stage) {
   }
   hl::VarOrRVar inner = distribute(func, {}, all);
   for (int i = 0; i < func.num_update_definitions(); ++i) {
+    if (stage.kind == Stage::Kind::Result) {
+      // A row is changed in place.
+      std::vector<hl::VarOrRVar> loops(stage.loops.begin(), stage.loops.end());
+      distribute(func.update(i), loops, {all.back()});
+      continue;
+    }
     // The tail of a reduction has no loop.
     std::vector<hl::VarOrRVar> serial;
     if (stage.hasBytes)
@@ -452,7 +459,8 @@ void DeviceScheduler::run() {
     // Of a score that is a result itself, positions may go by in a thread.
     if (owner.kind == Stage::Kind::Result && owner.numFeatures > 0)
       loop = owner.func.args()[owner.numFeatures];
-    if (owner.kind == Stage::Kind::Sums || owner.kind == Stage::Kind::Blocks)
+    if (owner.kind == Stage::Kind::Sums || owner.kind == Stage::Kind::Blocks ||
+        (owner.kind == Stage::Kind::Result && !owner.loops.empty()))
       loop = owner.loops.back();
     if (loop.is_rvar)
       stage.func.compute_at(owner.func, loop.rvar);

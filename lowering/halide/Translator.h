@@ -95,6 +95,8 @@ private:
   void translate(MaxoutOp op);
   void translate(SoftmaxOp op);
   void translate(HardmaxOp op);
+  /// The output layer's (Rank.cpp).
+  void translate(RankOp op);
   void translateNorm(Operation *op, double epsilon, Value weight, Value bias);
   void translate(MeanOp op);
   void translate(PairsOp op);
@@ -141,6 +143,9 @@ private:
   /// The packed weights among the arguments, and rows in bytes.
   llvm::DenseMap<Value, hl::ImageParam> parameters;
   llvm::DenseMap<Value, std::string> forms;
+  /// Results of the kernel that are stages already, because they are made in
+  /// place.
+  llvm::DenseMap<Value, Func> results;
   /// While a region is translated: the dimensions that its values have besides
   /// features (key, query, row).
   std::optional<std::vector<Var>> pairVars;

@@ -301,7 +301,8 @@ LogicalResult Translator::translate(Operation *op) {
     return translated;
   // What other operations go on with is stored before.
   for (Value result : op->getResults()) {
-    if (llvm::all_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
+    if (results.contains(result) ||
+        llvm::all_of(result.getUsers(), llvm::IsaPred<func::ReturnOp>))
       continue;
     Func stored = store(result);
     bool isFlag = getElementTypeOrSelf(result.getType()).isInteger(1);
@@ -317,12 +318,31 @@ FailureOr<Kernel> Translator::run() {
   if (failed(addArguments()) || failed(translate(function.front())))
     return failure();
   // Results are stages of their own: what is computed is what is stored.
-  for (Value result : function.front().getTerminator()->getOperands()) {
-    kernel.results.push_back(store(result));
+  OperandRange returned = function.front().getTerminator()->getOperands();
+  for (auto [number, result] : llvm::enumerate(returned)) {
+    auto made = results.find(result);
+    if (made == results.end()) {
+      kernel.results.push_back(store(result));
+    } else if (!kernel.isResult(made->second)) {
+      // What is made together stands together.
+      Func func = made->second;
+      Operation *op = result.getDefiningOp();
+      unsigned first = cast<OpResult>(result).getResultNumber();
+      for (int i = 0; i < func.outputs(); ++i)
+        if (number + i >= returned.size() ||
+            returned[number + i] != op->getResult(first + i) ||
+            !results.contains(returned[number + i]) ||
+            results.find(returned[number + i])->second.name() != func.name())
+          return op->emitOpError("expected results of the kernel in the order of "
+                               "this operation's");
+      kernel.results.push_back(func);
+    }
     // Who calls a kernel may divide it by rows, and a product by its outputs,
     // in blocks of lanes; what else features have is known here.
-    hl::OutputImageParam buffer = kernel.results.back().output_buffer();
     ArrayRef<int64_t> features = getFeatures(result.getType());
+    if (features.empty())
+      continue;
+    hl::OutputImageParam buffer = kernel.results.back().output_buffer();
     bool isProduct =
         isa_and_present<LinearOp, Conv1dOp>(result.getDefiningOp());
     int stride = 1;

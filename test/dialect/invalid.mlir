@@ -1325,6 +1325,14 @@ func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b
 
 // -----
 
+func.func @f(%x: tensor<?x?xf32>, %t: tensor<?x?xi32>, %b: tensor<?x?xf32>, %f: i32) {
+  // expected-error @below {{expected sums of type 'tensor<?x2xf32>', but got 'tensor<?x3xf32>'}}
+  %0:3 = attn.rank %x among(%t, %b : tensor<?x?xi32>, tensor<?x?xf32>) from(%f : i32) : tensor<?x?xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
 // F13
 func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?x6xf32>, %w: tensor<3x4xf32>, %b: tensor<3xf32>, %t: tensor<?xi32>, %p: tensor<5x4xf32>, %n: tensor<?xi32>) {
   // expected-error @below {{expected a parameter of type 'tensor<4xf32>', but got 'tensor<3xf32>'}}

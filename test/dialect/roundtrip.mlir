@@ -67,6 +67,13 @@ func.func @features(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf32>, %w: tensor<3x8xf
   return
 }
 
+// CHECK-LABEL: func.func @rank
+func.func @rank(%x: tensor<?x?xf32>, %t: tensor<?x?xi32>, %b: tensor<?x?xf32>, %f: i32) {
+  // CHECK: attn.rank %{{.*}} among(%{{.*}}, %{{.*}} : tensor<?x?xi32>, tensor<?x?xf32>) from(%{{.*}} : i32) : tensor<?x?xf32> -> tensor<?x2xf32>
+  %0:3 = attn.rank %x among(%t, %b : tensor<?x?xi32>, tensor<?x?xf32>) from(%f : i32) : tensor<?x?xf32> -> tensor<?x2xf32>
+  return
+}
+
 // CHECK-LABEL: @sequences
 func.func @sequences(%x: tensor<?x?x4xf32>, %n: tensor<?xi32>, %w: tensor<3x4x5xf32>, %b: tensor<3xf32>, %r: tensor<?xi32>, %s: tensor<?x4xf32>) {
   // CHECK: attn.reverse %{{.*}} lengths(%{{.*}}) : tensor<?x?x4xf32> -> tensor<?x?x4xf32>

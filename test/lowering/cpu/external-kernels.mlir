@@ -143,14 +143,16 @@ func.func @scan(%x: tensor<?x?x8xf32>, %n: tensor<?xi32>) -> tensor<?x?x4xf32> {
 // -----
 
 // In a model: a history is read through its slots, what parameters determine is
-// an argument, threads have parts of the rows, and the outputs are ranked chunk by
-// chunk, of which a kernel makes one. Of them a part may be wanted.
+// an argument, threads have parts of the rows, and the outputs are made chunk by
+// chunk, and ranked by another kernel. Of them a part may be wanted.
 // CHECK-LABEL: module @kernels
 // CHECK: func.func @kernel0(%{{.*}}: tensor<?xi32>, %{{.*}}: tensor<1000x8xf32>) -> tensor<?x8xf32>
 // CHECK: attn.embed
 // CHECK: func.func @kernel1(%{{.*}}: tensor<?x8xf32>, %{{.*}}: tensor<?x?xi32>, %{{.*}}: tensor<?x?x8xf32> {attn.slots = 1 : i64}, %{{.*}}: tensor<?xi32>) -> tensor<?x8xf32>
 // CHECK: attn.read
 // CHECK: func.func @kernel2(%{{.*}}: tensor<?x8xf32>, %{{.*}}: tensor<1000x8xf32> {attn.packed = "f32"}) -> tensor<?x1000xf32>
+// CHECK: func.func @kernel3(%[[LOGITS:.*]]: tensor<?x?xf32>, %{{.*}}: tensor<?x?xi32>, %{{.*}}: tensor<?x?xf32>, %{{.*}}: i32) -> (tensor<?x?xi32>, tensor<?x?xf32>, tensor<?x2xf32>)
+// CHECK: attn.rank %[[LOGITS]]
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: outputs, role = "prepared"
 // CHECK: scf.for
@@ -167,7 +169,12 @@ func.func @scan(%x: tensor<?x?x8xf32>, %n: tensor<?xi32>) -> tensor<?x?x4xf32> {
 // CHECK: scf.for
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c16
 // CHECK: call @call_kernel2(%{{[^,]*}}, %[[WEIGHTS]], {{.*}}, %[[FIRST]])
-// CHECK: arith.shli %{{.*}} : vector<16xi32>
+// CHECK: scf.if
+// CHECK: memref.store %{{.*}}, %[[TOKEN:.*]][] : memref<i32
+// CHECK: call @call_kernel3(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[TOKEN]], %[[TOKENS:[^,]*]], %[[BEST:[^,]*]], %{{[^,]*}}, %{{.*}})
+// CHECK: scf.for
+// CHECK: memref.load %[[TOKENS]]
+// CHECK: memref.load %[[BEST]]
 // CHECK: return
 // Weights are packed by loops of its own.
 // CHECK-LABEL: func.func @prepare
