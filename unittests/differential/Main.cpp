@@ -42,9 +42,10 @@ static llvm::cl::opt<uint64_t> count("count", llvm::cl::init(1),
 static llvm::cl::opt<uint64_t>
     step("step", llvm::cl::init(1),
          llvm::cl::desc("from one seed to the next"));
-static llvm::cl::list<std::string>
-    engineNames("engines", llvm::cl::CommaSeparated,
-                llvm::cl::desc("of native, halide, vulkan (default: native)"));
+static llvm::cl::list<std::string> engineNames(
+    "engines", llvm::cl::CommaSeparated,
+    llvm::cl::desc("of native, halide, halide-library, opencl, vulkan "
+                   "(default: native)"));
 static llvm::cl::opt<bool>
     print("print", llvm::cl::desc("print the kernels, and run nothing"));
 static llvm::cl::opt<bool> keepGoing("keep-going",
@@ -81,9 +82,9 @@ struct Case {
 
 } // namespace
 
-static Call compileByJit(ModuleOp module, std::string &error, bool onDevice) {
-  std::shared_ptr<Jit> jit =
-      Jit::compile(module, error, /*instructionSet=*/"", {}, onDevice);
+static Call compileByJit(ModuleOp module, std::string &error,
+                         const JitOptions &options) {
+  std::shared_ptr<Jit> jit = Jit::compile(module, error, options);
   if (!jit)
     return {};
   return [jit](const std::string &function, MutableArrayRef<Buffer> buffers) {
@@ -92,14 +93,18 @@ static Call compileByJit(ModuleOp module, std::string &error, bool onDevice) {
 }
 
 static std::optional<Engine> getEngine(StringRef name) {
-  if (name == "native" || name == "vulkan") {
-    bool onDevice = name == "vulkan";
+  JitOptions options;
+  options.onDevice = name == "vulkan";
+  options.kernels = name == "halide-library" ? KernelMaker::Halide
+                    : name == "opencl"       ? KernelMaker::OpenCl
+                                             : KernelMaker::Own;
+  if (name == "native" || options.onDevice ||
+      options.kernels != KernelMaker::Own)
     return Engine{name.str(),
                   [=](ModuleOp module, std::string &error) {
-                    return compileByJit(module, error, onDevice);
+                    return compileByJit(module, error, options);
                   },
                   /*hasScans=*/true};
-  }
 #ifdef ATTN_WITH_HALIDE
   if (name == "halide")
     return Engine{name.str(),
@@ -119,7 +124,11 @@ static std::optional<Engine> getEngine(StringRef name) {
 }
 
 /// Empty, or why no kernel runs there.
-static std::string findDevice() try {
+static std::string findDevice(StringRef engine) try {
+  if (engine == "opencl")
+    return findOpenClDevice();
+  if (engine != "vulkan")
+    return "";
   int64_t devices =
       attn_vulkan_driver.list([](void *, const attn_device *) {}, nullptr);
   return devices > 0 ? "" : "expected a device of Vulkan, but got none";
@@ -429,7 +438,7 @@ static Inputs spoil(const Case &test, Random &random) {
 
 /// Empty, or what is wrong.
 static std::string check(const Case &test, const Call &call,
-                         const std::string &function) {
+                         const std::string &function) try {
   Inputs inputs(test.kernel);
   SmallVector<Tensor> results =
       run(call, function, inputs.values, test.expected);
@@ -462,6 +471,8 @@ static std::string check(const Case &test, const Call &call,
       return "row " + std::to_string(row) + " alone (R13), " + problem;
   }
   return "";
+} catch (const ::attn::DeviceError &error) {
+  return error.what();
 }
 
 //===----------------------------------------------------------------------===//
@@ -531,7 +542,7 @@ int main(int argc, char **argv) {
                    << "'\n";
       return 1;
     }
-    std::string problem = name == "vulkan" ? findDevice() : "";
+    std::string problem = findDevice(name);
     if (!problem.empty()) {
       // What ctest takes for a test that was skipped.
       llvm::outs() << "skipped: " << problem << "\n";

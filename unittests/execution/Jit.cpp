@@ -35,15 +35,6 @@ struct LonelyMember : attn_team_member {
   int64_t shares, next = 0;
 };
 
-/// Whose kernels tests run, if not this compiler's.
-StringRef getTestedKernels() {
-  const char *kernels = getenv("ATTN_TEST_KERNELS");
-  return kernels ? kernels : "";
-}
-/// Whether Halide makes them, and whether for a device.
-bool usesOpenCl() { return getTestedKernels() == "opencl"; }
-bool usesHalide() { return usesOpenCl() || getTestedKernels() == "halide"; }
-
 /// Adds the object with the kernels, and what they ask for.
 llvm::Error addKernels(llvm::orc::LLJIT &jit, StringRef object) {
   auto define = [&](StringRef name, auto *function) {
@@ -85,6 +76,12 @@ addDeviceKernels(llvm::orc::LLJIT &jit, MLIRContext *context,
     define(name, linked->lookup(name));
   for (const char *name : {"halide_copy_to_host", "halide_device_free"})
     define(name, linked->lookup(name));
+  // What goes wrong is thrown by the function that is called then.
+  using Handler = void(void *, const char *);
+  for (auto [setter, handler] : {std::pair<const char *, Handler *>(
+                                     "halide_set_error_handler", &halide_error),
+                                 {"halide_set_custom_print", &halide_print}})
+    reinterpret_cast<Handler *(*)(Handler *)>(linked->lookup(setter))(handler);
   define("attn_device_kernel_failed",
          reinterpret_cast<void *>(&attn_device_kernel_failed));
   if (llvm::Error problem = jit.getMainJITDylib().define(
@@ -97,19 +94,34 @@ addDeviceKernels(llvm::orc::LLJIT &jit, MLIRContext *context,
 
 } // namespace
 
+KernelMaker mlir::attn::getTestedKernels() {
+  const char *name = getenv("ATTN_TEST_KERNELS");
+  if (!name || !*name)
+    return KernelMaker::Own;
+  if (name == StringRef("halide"))
+    return KernelMaker::Halide;
+  if (name == StringRef("opencl"))
+    return KernelMaker::OpenCl;
+  llvm::report_fatal_error(
+      ("expected halide or opencl in ATTN_TEST_KERNELS, but got '" +
+       StringRef(name) + "'")
+          .str()
+          .c_str());
+}
+
 std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
-                                  StringRef instructionSet,
-                                  const ProductOptions &products,
-                                  bool onDevice) {
+                                  const JitOptions &jitOptions) {
+  const bool byHalide = jitOptions.kernels != KernelMaker::Own,
+             onOpenCl = jitOptions.kernels == KernelMaker::OpenCl;
   auto load = [&](std::unique_ptr<OnDevice> device) -> std::unique_ptr<Jit> {
     auto result = std::make_unique<Jit>();
     result->device = std::move(device);
     result->jit = loadCode(module, Target(), error);
     return result->jit ? std::move(result) : nullptr;
   };
-  if (onDevice) {
+  if (jitOptions.onDevice) {
     std::unique_ptr<OnDevice> device =
-        OnDevice::compile(module, error, products);
+        OnDevice::compile(module, error, jitOptions.products);
     return device ? load(std::move(device)) : nullptr;
   }
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &d) {
@@ -120,14 +132,14 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
   if (!machine)
     return nullptr;
   KernelOptions kernels;
-  if (instructionSet.empty())
-    instructionSet = getInstructionSet(*machine);
-  kernels.instructionSet = instructionSet.str();
+  kernels.instructionSet = jitOptions.instructionSet.empty()
+                               ? getInstructionSet(*machine).str()
+                               : jitOptions.instructionSet;
   PassManager loops(module.getContext()), manager(module.getContext());
-  ProductOptions options = products;
-  if (usesHalide()) {
+  ProductOptions options = jitOptions.products;
+  if (byHalide) {
     options.external = kernels.external = true;
-    kernels.externalDevice = usesOpenCl();
+    kernels.externalDevice = onOpenCl;
     options.byteDot = ByteDot::Generic;
   }
   buildGraphPipeline(loops);
@@ -142,7 +154,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
     if (!path)
       return nullptr;
     tool.path = *path;
-    tool.openCl = usesOpenCl();
+    tool.openCl = onOpenCl;
     for (auto kernel : made.getOps<func::FuncOp>())
       kernelNames.push_back(kernel.getSymName().str());
     object = runHalide(made, tool, "obj", error);
@@ -154,7 +166,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
     return nullptr;
   std::unique_ptr<Jit> result = load(nullptr);
   if (result && object) {
-    if (usesOpenCl()) {
+    if (onOpenCl) {
       result->kernels = addDeviceKernels(*result->jit, module.getContext(),
                                          tool, *object, kernelNames, error);
       return result->kernels ? std::move(result) : nullptr;

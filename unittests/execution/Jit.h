@@ -22,6 +22,26 @@
 
 namespace mlir::attn {
 
+/// Who makes the kernels that are run.
+enum class KernelMaker {
+  Own,    ///< This compiler.
+  Halide, ///< Halide, as a library has them with `attnc --kernels halide`.
+  OpenCl  ///< The same, for a device of OpenCL.
+};
+
+/// What ATTN_TEST_KERNELS says: halide, opencl, or nothing for our own.
+KernelMaker getTestedKernels();
+
+/// How a test compiles code.
+struct JitOptions {
+  /// For what the kernels are arranged; empty: this machine.
+  std::string instructionSet;
+  ProductOptions products;
+  /// Whether kernels run on a device of Vulkan.
+  bool onDevice = usesDevice();
+  KernelMaker kernels = getTestedKernels();
+};
+
 /// The machine code of a module, by the passes of a library.
 class Jit {
 public:
@@ -32,13 +52,10 @@ public:
     SmallVector<int64_t> shape;
   };
 
-  /// Compiles `module`, which is consumed, for this machine, its kernels
-  /// arranged for `instructionSet` (empty: the machine's), or for a device.
-  /// Null and a message on failure.
+  /// Compiles `module`, which is consumed, for this machine. Null and a message
+  /// on failure.
   static std::unique_ptr<Jit> compile(ModuleOp module, std::string &error,
-                                      StringRef instructionSet = "",
-                                      const ProductOptions &products = {},
-                                      bool onDevice = usesDevice());
+                                      const JitOptions &options = {});
 
   /// The address of a function.
   template <typename Function> Function *lookup(const std::string &name) {
@@ -55,7 +72,8 @@ public:
   /// The bytes of workspace that a program of a model asks for.
   int64_t getWorkspaceSize(const std::string &program,
                            ArrayRef<int64_t> extents);
-  /// Calls a function of tensors with its arguments, then its results.
+  /// Calls a function of tensors with its arguments, then its results. Where a
+  /// device fails, it throws a DeviceError.
   void call(const std::string &function, ArrayRef<Array> arrays);
   void call(const std::string &function,
             MutableArrayRef<reference::Buffer> buffers);

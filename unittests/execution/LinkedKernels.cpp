@@ -14,10 +14,26 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdint>
 #include <dlfcn.h>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+std::string attn::findOpenClDevice() {
+  // By the name by which Halide's runtime opens it. It stays open.
+  void *library = dlopen("libOpenCL.so", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return dlerror();
+  // clGetPlatformIDs(room, platforms, count).
+  using GetPlatforms = int32_t(uint32_t, void **, uint32_t *);
+  auto *getPlatforms =
+      reinterpret_cast<GetPlatforms *>(dlsym(library, "clGetPlatformIDs"));
+  uint32_t count = 0;
+  if (getPlatforms && getPlatforms(0, nullptr, &count) == 0 && count > 0)
+    return "";
+  return "expected a device of OpenCL, but got none";
+}
 
 std::unique_ptr<LinkedKernels>
 LinkedKernels::link(StringRef kernels, StringRef runtime, std::string &error) {

@@ -15,6 +15,9 @@
 
 namespace mlir::attn {
 
+/// Empty, or why no kernel runs on a device of OpenCL.
+std::string findOpenClDevice();
+
 /// Kernels of Halide for a device, and its runtime for them, in a library that
 /// is loaded: the runtime keeps state in ways that a linker has to know of.
 class LinkedKernels {

@@ -199,7 +199,7 @@ std::string OnDevice::checkLength(int64_t positions) const {
 }
 
 void OnDevice::run(llvm::StringRef name, attn_program program,
-                   ArrayRef<int64_t> extents, ArrayRef<void *> buffers) try {
+                   ArrayRef<int64_t> extents, ArrayRef<void *> buffers) {
   ::attn::DeviceQueue &queue = *state->queue;
   auto upload = [&](const void *from, int64_t bytes) {
     void *to = queue.allocate(bytes);
@@ -227,6 +227,4 @@ void OnDevice::run(llvm::StringRef name, attn_program program,
     if (host)
       queue.read(host, address, bytes);
   queue.finish();
-} catch (const ::attn::DeviceError &error) {
-  llvm::report_fatal_error(error.what());
 }

@@ -43,7 +43,7 @@ public:
   /// Empty, or why kernels cannot go through so many positions of a sequence.
   std::string checkLength(int64_t positions) const;
   /// Runs a program of the host on copies of `buffers`, which then get what it
-  /// has left there.
+  /// has left there. Throws a DeviceError where the device fails.
   void run(llvm::StringRef name, attn_program program,
            ArrayRef<int64_t> extents, ArrayRef<void *> buffers);
 

@@ -103,7 +103,7 @@ SmallVector<ByteDot> getByteDots() {
 
 struct Product {
   Product(int64_t numInputs, int64_t numOutputs, bool hasBias,
-          const ProductOptions &options)
+          const ProductOptions &products)
       : hasBias(hasBias) {
     std::string k = std::to_string(numInputs), n = std::to_string(numOutputs);
     std::string weight = "tensor<" + n + "x" + k + "xf32>",
@@ -116,7 +116,9 @@ struct Product {
         (hasBias ? "bias(%b : " + bias + ")" : "") + " : " + row + ", " +
         weight + " -> " + result + "\n  return %0 : " + result + "\n}");
     std::string error;
-    jit = Jit::compile(*source.module, error, /*instructionSet=*/"", options);
+    JitOptions options;
+    options.products = products;
+    jit = Jit::compile(*source.module, error, options);
     if (!jit)
       llvm::report_fatal_error(error.c_str());
   }

@@ -57,7 +57,9 @@ TEST_P(Product, R13EveryElementIsOneChain) {
   auto module = parseSourceString<ModuleOp>(modelText, &context);
   ASSERT_TRUE(module);
   std::string error;
-  auto jit = Jit::compile(*module, error, GetParam());
+  JitOptions options;
+  options.instructionSet = GetParam();
+  auto jit = Jit::compile(*module, error, options);
   ASSERT_TRUE(jit) << error;
 
   std::mt19937 generator(3);

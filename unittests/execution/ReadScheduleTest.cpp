@@ -51,8 +51,10 @@ std::vector<float> readWith(const char *instructionSet) {
   auto module = parseSourceString<ModuleOp>(text, &context);
   std::string error;
   std::unique_ptr<Jit> jit;
+  JitOptions options;
+  options.instructionSet = instructionSet;
   if (module)
-    jit = Jit::compile(*module, error, instructionSet);
+    jit = Jit::compile(*module, error, options);
   EXPECT_TRUE(jit) << error;
   if (!jit)
     return {};

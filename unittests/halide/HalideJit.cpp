@@ -8,11 +8,10 @@
 #include "unittests/halide/HalideJit.h"
 
 #include "lowering/cpu/Pipeline.h"
-#include "lowering/halide/Compile.h"
+#include "lowering/halide/Tool.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
 
 #include <HalideBuffer.h>
@@ -28,19 +27,20 @@ static void *allocate(void *, size_t size) {
 }
 static void release(void *, void *memory) { std::free(memory); }
 
-/// The object of a module's functions, loaded. Null after a message.
-static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module) {
+/// The object of a module's functions, loaded. Null and a message on failure.
+static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module,
+                                              std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  llvm::SmallString<128> path;
-  if (llvm::sys::fs::createTemporaryFile("attn-halide", "o", path))
+  // By its own program: Halide's version of LLVM does not bear others beside it
+  // that are loaded later, as devices of OpenCL have them.
+  std::optional<std::string> path = findHalideTool(ATTN_TOOLS, error);
+  if (!path)
     return nullptr;
-  halide::CompileOptions options;
-  options.output = path.str().str();
-  LogicalResult compiled = halide::compileKernels(module, options);
-  auto object = llvm::MemoryBuffer::getFile(path);
-  llvm::sys::fs::remove(path);
-  if (failed(compiled) || !object)
+  HalideTool tool;
+  tool.path = *path;
+  std::optional<std::string> object = runHalide(module, tool, "obj", error);
+  if (!object)
     return nullptr;
   auto jit = llvm::orc::LLJITBuilder().create();
   llvm::orc::SymbolMap symbols;
@@ -53,7 +53,8 @@ static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module) {
   add("halide_free", &release);
   llvm::cantFail((*jit)->getMainJITDylib().define(
       llvm::orc::absoluteSymbols(std::move(symbols))));
-  llvm::cantFail((*jit)->addObjectFile(std::move(*object)));
+  llvm::cantFail(
+      (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(*object)));
   return std::move(*jit);
 }
 
@@ -68,7 +69,7 @@ std::unique_ptr<HalideJit> HalideJit::compile(ModuleOp module,
   if (failed(manager.run(module)))
     return nullptr;
   auto result = std::make_unique<HalideJit>();
-  result->jit = load(module);
+  result->jit = load(module, error);
   return result->jit ? std::move(result) : nullptr;
 }
 
