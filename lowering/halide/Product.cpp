@@ -15,6 +15,8 @@
 #include "dialect/Axes.h"
 #include "lowering/halide/Translator.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::halide;
@@ -143,7 +145,7 @@ Translator::Product Translator::multiplyBytes(Operation *op, Value weight,
   };
   Func scales = loadVector("scales", 0),
        corrections = loadVector("corrections", 1);
-  return [=](Expr lane, Expr block, const Place &axes) -> Expr {
+  return [=, this](Expr lane, Expr block, const Place &axes) -> Expr {
     Place place = {lane, block};
     place.insert(place.end(), axes.begin(), axes.end());
     Expr scale = hl::reinterpret<float>(Expr(scales(lane, block))) *
@@ -160,8 +162,11 @@ LogicalResult Translator::finishProduct(Operation *op, const Product &product,
   Value result = op->getResult(0);
   std::vector<Var> axes = getAxisVars(result.getType());
   // The epilogue is elementwise, on values that have all of the result's
-  // dimensions.
+  // dimensions. The sum is not, though it may be written out there: its bias
+  // belongs to where the product stands.
+  auto outerPairs = pairVars;
   auto getSum = [=, this](const Place &place) -> Expr {
+    llvm::SaveAndRestore restore(pairVars, outerPairs);
     Place features(place.begin(), place.end() - axes.size());
     Expr output = flatten(features, getFeatures(result.getType()));
     return product(output % numLanes, output / numLanes,
@@ -173,7 +178,6 @@ LogicalResult Translator::finishProduct(Operation *op, const Product &product,
   }
   Block &body = epilogue->front();
   std::vector<Var> all = getVars(result);
-  auto outerPairs = pairVars;
   pairVars = all;
   elements[body.getArgument(0)] = getSum;
   for (auto [argument, value] :
