@@ -47,12 +47,14 @@ public:
     Value value;
     /// Of a packed weight; a plain value has no outputs.
     int64_t numOutputs, numInputs;
+    Precision precision = Precision::F32;
 
     bool isPacked() const { return numOutputs > 0; }
   };
 
-  unsigned addPacked(Value weight, int64_t numOutputs, int64_t numInputs) {
-    return add({weight, numOutputs, numInputs});
+  unsigned addPacked(Value weight, int64_t numOutputs, int64_t numInputs,
+                     Precision precision) {
+    return add({weight, numOutputs, numInputs, precision});
   }
   unsigned addPlain(Value value) { return add({value, 0, 0}); }
 
@@ -75,7 +77,8 @@ private:
   unsigned add(Entry entry) {
     std::string key = describe(entry.value) + " packed " +
                       std::to_string(entry.numOutputs) + " x " +
-                      std::to_string(entry.numInputs);
+                      std::to_string(entry.numInputs) + " " +
+                      stringifyPrecision(entry.precision).str();
     auto [place, isNew] = places.try_emplace(key, entries.size());
     if (isNew)
       entries.push_back(entry);
@@ -177,11 +180,11 @@ private:
 /// Makes the packed forms of weights, of whatever precision.
 class WeightWriter {
 public:
-  WeightWriter(Emitter &emitter, Precision precision)
-      : emitter(emitter), b(emitter.getBuilder()), precision(precision) {}
+  explicit WeightWriter(Emitter &emitter)
+      : emitter(emitter), b(emitter.getBuilder()) {}
 
   LogicalResult write(const PreparedValues::Entry &entry, Buffer out) {
-    if (precision == Precision::F32)
+    if (entry.precision == Precision::F32)
       return Packer(emitter, entry, out).run();
     Buffer packed = getScratch(entry.numOutputs, entry.numInputs);
     if (failed(Packer(emitter, entry, packed).run()))
@@ -196,7 +199,7 @@ public:
           buffer);
     };
     func::CallOp::create(b,
-                         precision == Precision::BF16
+                         entry.precision == Precision::BF16
                              ? getOrCreateWeightRounder(module)
                              : getOrCreateWeightQuantizer(module),
                          ValueRange{asAny(packed), asAny(out)});
@@ -223,7 +226,6 @@ private:
 
   Emitter &emitter;
   ImplicitLocOpBuilder &b;
-  Precision precision;
   int64_t scratchSize = 0;
   Buffer scratch;
 };
@@ -232,13 +234,12 @@ private:
 /// works.
 void packInPlace(Emitter &emitter, LogicalResult &status) {
   emitter.packedWeight = [&](Value weight, int64_t numOutputs,
-                             int64_t numInputs) -> Buffer {
-    Precision precision = emitter.products.precision;
+                             int64_t numInputs, Precision precision) -> Buffer {
     Buffer packed = emitter.allocateBuffer(
         getPackedType(precision, numOutputs, numInputs, emitter.getBuilder()),
         {});
-    if (failed(WeightWriter(emitter, precision)
-                   .write({weight, numOutputs, numInputs}, packed)))
+    if (failed(WeightWriter(emitter).write(
+            {weight, numOutputs, numInputs, precision}, packed)))
       status = failure();
     return packed;
   };
@@ -322,8 +323,7 @@ class Program {
 public:
   Program(ModelOp model, StringRef name, const AxisTable &axes,
           PreparedValues &prepared, const ProductOptions &products)
-      : model(model), prepared(prepared), precision(products.precision),
-        builder(model.getContext()) {
+      : model(model), prepared(prepared), builder(model.getContext()) {
     auto module = model->getParentOfType<ModuleOp>();
     OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
     function = func::FuncOp::create(moduleBuilder, model.getLoc(), name,
@@ -341,8 +341,10 @@ public:
       return getParameter(op);
     };
     emitter->packedWeight = [this](Value weight, int64_t numOutputs,
-                                   int64_t numInputs) -> Buffer {
-      unsigned index = this->prepared.addPacked(weight, numOutputs, numInputs);
+                                   int64_t numInputs,
+                                   Precision precision) -> Buffer {
+      unsigned index =
+          this->prepared.addPacked(weight, numOutputs, numInputs, precision);
       SmallVector<Dim> dims;
       MemRefType type =
           getPackedType(precision, numOutputs, numInputs, builder);
@@ -470,7 +472,8 @@ public:
     Value weight = emitter->resolve(linear.getWeight());
     unsigned number = prepared.addPacked(
         weight, getNumFeatureElements(linear.getResult().getType()),
-        getNumFeatureElements(linear.getInput().getType()));
+        getNumFeatureElements(linear.getInput().getType()),
+        emitter->products.precision);
     SmallVector<Buffer, 2> buffers = {arguments[{"prepared", number}]};
     if (Value bias = linear.getBias()) {
       auto parameter = bias.getDefiningOp<GetParameterOp>();
@@ -512,7 +515,6 @@ public:
 private:
   ModelOp model;
   PreparedValues &prepared;
-  Precision precision;
   Builder builder;
   func::FuncOp function;
   std::optional<Emitter> emitter;
@@ -792,7 +794,7 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     // Weights that are products of weights are rounded once, at the end; and
     // this program is one of the CPU in any case.
     emitter.products = {};
-    WeightWriter writer(emitter, precision);
+    WeightWriter writer(emitter);
     for (const PreparedValues::Entry &entry : prepared.getEntries())
       if (entry.isPacked())
         writer.reserve(llvm::product_of(
@@ -800,8 +802,9 @@ struct ConvertToLoops : attn::impl::ConvertToLoopsBase<ConvertToLoops> {
     for (const PreparedValues::Entry &entry : prepared.getEntries()) {
       LogicalResult emitted =
           entry.isPacked()
-              ? writer.write(entry, packedWeight(entry.value, entry.numOutputs,
-                                                 entry.numInputs))
+              ? writer.write(entry,
+                             packedWeight(entry.value, entry.numOutputs,
+                                          entry.numInputs, entry.precision))
               : emitter.emitExpression(entry.value, preparedValue(entry.value));
       if (failed(emitted) || failed(packable))
         return failure();

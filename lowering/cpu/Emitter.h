@@ -94,8 +94,9 @@ public:
   /// How products are computed; set by the program.
   ProductOptions products;
   /// How the packed form of a product's weight is found, which is the one of
-  /// `products`; set by the program.
-  std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs)>
+  /// `precision`; set by the program.
+  std::function<Buffer(Value weight, int64_t numOutputs, int64_t numInputs,
+                       Precision precision)>
       packedWeight;
   /// Where the history of a value of the step is kept: every row has one slot
   /// for each of its positions, and rows may share slots.
@@ -246,7 +247,8 @@ private:
                             int64_t numInputs, Value weight, Value optionalBias,
                             int64_t numOutputs, Buffer destination);
   /// Whether `weight` can be that of a product for `op`, with a message if not.
-  LogicalResult checkWeight(Operation *op, Value weight, int64_t numInputs);
+  LogicalResult checkWeight(Operation *op, Value weight, int64_t numInputs,
+                            Precision precision);
   /// `destination` as the results of a product: `numColumns` of each row, from
   /// `first` on, where a row has `stride`.
   Value viewResults(Buffer destination, Value numRows, Value first,

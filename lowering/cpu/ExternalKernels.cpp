@@ -101,10 +101,12 @@ Value KernelWriter::addArgument(Type type, Buffer buffer,
 Value KernelWriter::addPackedWeight(Value weight, int64_t numOutputs,
                                     int64_t numInputs) {
   weight = emitter.resolve(weight);
-  StringRef precision = stringifyPrecision(emitter.products.precision);
+  Precision precision = emitter.products.precision;
   return addArgument(
-      weight.getType(), emitter.packedWeight(weight, numOutputs, numInputs),
-      named(packedAttrName, attributes.getStringAttr(precision)));
+      weight.getType(),
+      emitter.packedWeight(weight, numOutputs, numInputs, precision),
+      named(packedAttrName,
+            attributes.getStringAttr(stringifyPrecision(precision))));
 }
 
 void KernelWriter::limit(Value argument, Value size) {

@@ -400,7 +400,8 @@ LogicalResult Emitter::emitConvolution(Conv1dOp op, Buffer destination) {
   int64_t channels = weight[1], width = weight[2];
   // Rows are quantised here: those of a convolution are its windows.
   if (products.external && products.precision != Precision::Int8) {
-    if (failed(checkWeight(op, resolve(op.getWeight()), channels * width)))
+    if (failed(checkWeight(op, resolve(op.getWeight()), channels * width,
+                           products.precision)))
       return failure();
     emitExternal(op.getResult(), destination);
     return success();

@@ -31,8 +31,9 @@ def ConvertToLoops : Pass<"attn-convert-to-loops", "::mlir::ModuleOp"> {
 
     With `precision`, the weights of products are rounded when `prepare` packs
     them, and with `int8` the rows of their inputs when they are multiplied
-    (lowering/cpu/QuantizedProduct.h); everything else stays f32. `byte-dot` says
-    which instructions multiply bytes, and changes no bit.
+    (lowering/cpu/QuantizedProduct.h); everything else stays f32, with what a read
+    multiplies for every pair. `byte-dot` says which instructions multiply bytes,
+    and changes no bit.
 
     With `external`, what is a kernel becomes a function of tensors in a module
     `kernels` beside the programs, and these call it: the operation, and all that is

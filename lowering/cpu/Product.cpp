@@ -337,12 +337,12 @@ void Emitter::multiplyOnDevice(func::FuncOp product,
 }
 
 LogicalResult Emitter::checkWeight(Operation *op, Value weight,
-                                   int64_t numInputs) {
+                                   int64_t numInputs, Precision precision) {
   if (!packedWeight || getNumAxes(weight.getType()) != 0 ||
       (preparedValue && !isPrepared(weight) && !getUniformConstant(weight)))
     return op->emitError(
         "expected a weight that is known when the model is opened");
-  if (products.precision == Precision::Int8 && numInputs > maxQuantizedInputs)
+  if (precision == Precision::Int8 && numInputs > maxQuantizedInputs)
     return op->emitError("expected at most ")
            << maxQuantizedInputs << " inputs of a product in int8, but got "
            << numInputs;
@@ -354,9 +354,14 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                                    Value weight, Value optionalBias,
                                    int64_t numOutputs, Buffer destination) {
   weight = resolve(weight);
-  if (failed(checkWeight(op, weight, numInputs)))
+  // What a read computes for every pair is no product of weights that many rows
+  // share, and stays f32 at every precision like all of a score.
+  ProductOptions options = products;
+  if (op->getParentOfType<PairOpInterface>())
+    options.precision = Precision::F32;
+  bool quantized = options.precision == Precision::Int8;
+  if (failed(checkWeight(op, weight, numInputs, options.precision)))
     return failure();
-  bool quantized = products.precision == Precision::Int8;
   Value numRows = constant(1);
   for (Value size : axes)
     numRows = arith::MulIOp::create(builder, numRows, size);
@@ -379,7 +384,8 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
         ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
     return memref::CastOp::create(builder, MemRefType::get({any}, f32), fixed);
   };
-  Value weights = packedWeight(weight, numOutputs, numInputs);
+  Value weights =
+      packedWeight(weight, numOutputs, numInputs, options.precision);
   weights = memref::CastOp::create(
       builder,
       MemRefType::get({any, any, numLanes}, getElementTypeOrSelf(weights)),
@@ -403,7 +409,7 @@ LogicalResult Emitter::emitProduct(Operation *op, Buffer input,
                              : asMatrix(builder, buffer, numRows, numOutputs));
     }
   auto product = getOrCreateProduct(function->getParentOfType<ModuleOp>(),
-                                    linear, products);
+                                    linear, options);
   Value numBlocks = constant(llvm::divideCeil(numOutputs, numLanes));
   if (isRanked && products.device)
     emitOutputLayerOnDevice(product, operands, numRows);
