@@ -50,6 +50,12 @@ struct Environment {
   Histories *histories = nullptr;         ///< For `attn.past`.
   /// Sees the values of `attn.observe`; may be empty.
   std::function<void(ObserveOp, const Tensor &)> observe;
+  /// Changes what a product multiplies, as compiled code does at other
+  /// precisions than f32: rows of `numInputs` numbers, and a row of weights for
+  /// each output. May be empty.
+  std::function<void(Operation *product, MutableArrayRef<double> rows,
+                     MutableArrayRef<double> weights, int64_t numInputs)>
+      round;
   std::string error;
   /// Scores of which some pair has none, and why. They are NaN, and an error
   /// only where they are readable (R2).

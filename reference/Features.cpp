@@ -128,12 +128,20 @@ static LogicalResult evaluateLinear(LinearOp op, Frame &frame) {
   Tensor &result = frame.own(op.getResult(), getAxes(frame, op.getInput()));
   int64_t from = getNumFeatureElements(op.getInput().getType());
   int64_t to = getNumFeatureElements(op.getType());
+  ArrayRef<double> rows = input.data, weights = weight.data;
+  std::vector<double> roundedRows, roundedWeights;
+  if (frame.environment.round) {
+    roundedRows = input.data;
+    roundedWeights = weight.data;
+    frame.environment.round(op, roundedRows, roundedWeights, from);
+    rows = roundedRows;
+    weights = roundedWeights;
+  }
   double *out = result.data.data();
   for (int64_t i = 0, e = input.size() / from; i < e; ++i)
     for (int64_t n = 0; n < to; ++n)
-      *out++ =
-          sumOfProducts(&weight.data[n * from], &input.data[i * from], from) +
-          (bias ? bias->data[n] : 0);
+      *out++ = sumOfProducts(&weights[n * from], &rows[i * from], from) +
+               (bias ? bias->data[n] : 0);
   return op.getEpilogue().empty() ? success()
                                   : applyEpilogue(op, frame, result);
 }

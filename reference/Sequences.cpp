@@ -150,21 +150,30 @@ static LogicalResult evaluateConv1d(Conv1dOp op, Frame &frame) {
           width = weight.shape[2];
   int64_t positions = divideRoundedUp(in->positions, stride);
   Tensor &result = ownZeros(frame, op.getResult(), {in->rows, positions});
+  std::vector<double> window(in->features * width), weights = weight.data;
   for (int64_t row = 0; row < in->rows; ++row) {
     int64_t length = in->length(row);
-    for (int64_t t = 0, e = divideRoundedUp(length, stride); t < e; ++t)
+    for (int64_t t = 0, e = divideRoundedUp(length, stride); t < e; ++t) {
+      int64_t begin = t * stride - (width - 1) / 2;
+      auto exists = [&](int64_t w) {
+        return begin + w >= 0 && begin + w < length;
+      };
+      for (int64_t x = 0; x < in->features; ++x)
+        for (int64_t w = 0; w < width; ++w)
+          window[x * width + w] = exists(w) ? in->at(row, begin + w)[x] : 0;
+      if (frame.environment.round) {
+        weights = weight.data;
+        frame.environment.round(op, window, weights, in->features * width);
+      }
       for (int64_t n = 0; n < outputs; ++n) {
         double sum = bias.data[n];
-        for (int64_t w = 0; w < width; ++w) {
-          int64_t position = t * stride + w - (width - 1) / 2;
-          if (position < 0 || position >= length)
-            continue;
-          for (int64_t x = 0; x < in->features; ++x)
-            sum += weight.data[(n * in->features + x) * width + w] *
-                   in->at(row, position)[x];
-        }
+        for (int64_t w = 0; w < width; ++w)
+          for (int64_t x = 0; exists(w) && x < in->features; ++x)
+            sum += weights[(n * in->features + x) * width + w] *
+                   window[x * width + w];
         result.data[(row * positions + t) * outputs + n] = sum;
       }
+    }
   }
   return success();
 }

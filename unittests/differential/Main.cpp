@@ -11,9 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/cpu/Pipeline.h"
 #include "reference/Evaluator.h"
 #include "runtime/device.h"
 #include "unittests/differential/Kernel.h"
+#include "unittests/differential/Rounding.h"
 #include "unittests/execution/Jit.h"
 #ifdef ATTN_WITH_HALIDE
 #include "unittests/halide/HalideJit.h"
@@ -21,6 +23,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
@@ -46,6 +49,14 @@ static llvm::cl::list<std::string> engineNames(
     "engines", llvm::cl::CommaSeparated,
     llvm::cl::desc("of native, halide, halide-library, opencl, vulkan "
                    "(default: native)"));
+static llvm::cl::opt<Precision> precision(
+    "precision", llvm::cl::init(Precision::F32),
+    llvm::cl::desc("what weights of products are kept as"),
+    llvm::cl::values(clEnumValN(Precision::F32, "f32", "as they are (default)"),
+                     clEnumValN(Precision::BF16, "bf16", "rounded"),
+                     clEnumValN(Precision::Int8, "int8",
+                                "quantised, as rows "
+                                "are")));
 static llvm::cl::opt<bool>
     print("print", llvm::cl::desc("print the kernels, and run nothing"));
 static llvm::cl::opt<bool> keepGoing("keep-going",
@@ -73,6 +84,9 @@ struct Case {
   uint64_t seed;
   Kernel kernel;
   OwningOpRef<ModuleOp> module;
+  /// What the evaluator is given.
+  OwningOpRef<ModuleOp> evaluated;
+  bool hasProducts = false;
   SmallVector<Tensor> expected;
   /// How far a result may be from what is expected, by element.
   std::vector<std::vector<double>> tolerances;
@@ -92,8 +106,14 @@ static Call compileByJit(ModuleOp module, std::string &error,
   };
 }
 
-static std::optional<Engine> getEngine(StringRef name) {
+/// None and a message where there is no such engine.
+static std::optional<Engine> getEngine(StringRef name, std::string &error) {
   JitOptions options;
+  options.products.precision = precision;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(Target(), error);
+  if (!machine)
+    return std::nullopt;
+  options.products.byteDot = getByteDot(*machine);
   options.onDevice = name == "vulkan";
   options.kernels = name == "halide-library" ? KernelMaker::Halide
                     : name == "opencl"       ? KernelMaker::OpenCl
@@ -106,6 +126,11 @@ static std::optional<Engine> getEngine(StringRef name) {
                   },
                   /*hasScans=*/true};
 #ifdef ATTN_WITH_HALIDE
+  if (name == "halide" && precision != Precision::F32) {
+    error = "expected halide-library for products of rounded weights, but got "
+            "'halide', whose kernels have weights as they are given";
+    return std::nullopt;
+  }
   if (name == "halide")
     return Engine{name.str(),
                   [](ModuleOp module, std::string &error) -> Call {
@@ -120,6 +145,7 @@ static std::optional<Engine> getEngine(StringRef name) {
                   },
                   /*hasScans=*/false};
 #endif
+  error = "expected an engine of this build, but got '" + name.str() + "'";
   return std::nullopt;
 }
 
@@ -236,8 +262,13 @@ static Tensor takeRow(const std::vector<Axis> &axes, const Tensor &tensor,
 
 static FailureOr<SmallVector<Tensor>> evaluate(ModuleOp module, StringRef name,
                                                ArrayRef<Tensor> arguments,
-                                               std::string &error) {
+                                               std::string &error,
+                                               Rounding *rounding = nullptr) {
   reference::Environment environment;
+  if (rounding && precision != Precision::F32)
+    environment.round = [&](auto &&...operands) {
+      rounding->round(operands...);
+    };
   auto function = module.lookupSymbol<func::FuncOp>(name);
   auto results =
       reference::evaluate(function.getBody().front(), arguments, environment);
@@ -258,7 +289,11 @@ static LogicalResult findTolerances(Case &test, std::string &error) {
   }
   // The scores that hardmax compares are rounded sums.
   double distance = test.kernel.hasHardmax ? std::exp2(-14) : std::exp2(-20);
-  for (int i = 0; i < 3; ++i) {
+  // Nor is it known to which of two numbers a product's operand in the middle
+  // of them is rounded.
+  for (Rounding::Nudge nudge :
+       {Rounding::Nudge::Up, Rounding::Nudge::Down, Rounding::Nudge::Random}) {
+    Rounding rounding(precision, nudge, test.seed);
     Inputs moved(test.kernel);
     for (auto [argument, tensor] :
          llvm::zip(test.kernel.arguments, moved.values))
@@ -266,7 +301,7 @@ static LogicalResult findTolerances(Case &test, std::string &error) {
         for (double &number : tensor.data)
           number *= 1 + distance * random.uniform();
     FailureOr<SmallVector<Tensor>> results =
-        evaluate(*test.module, "f", moved.values, error);
+        evaluate(*test.evaluated, "f", moved.values, error, &rounding);
     if (failed(results))
       return failure();
     for (auto [tolerance, tensor, expected] :
@@ -294,10 +329,21 @@ static LogicalResult prepare(Case &test, MLIRContext &context,
   test.module = parseSourceString<ModuleOp>(test.kernel.text, &context);
   if (!test.module)
     return failure();
+  test.evaluated = test.module->clone();
+  if (precision != Precision::F32) {
+    // Which products there are, and of what, passes on the graph decide.
+    PassManager manager(&context);
+    buildGraphPipeline(manager);
+    if (failed(manager.run(*test.evaluated)))
+      return failure();
+  }
   Inputs inputs(test.kernel);
-  auto expected = evaluate(*test.module, "f", inputs.values, error);
+  Rounding rounding(precision, Rounding::Nudge::None, test.seed);
+  auto expected =
+      evaluate(*test.evaluated, "f", inputs.values, error, &rounding);
   if (failed(expected))
     return failure();
+  test.hasProducts = rounding.hasProducts();
   test.expected = *expected;
   if (test.kernel.hasReadable) {
     auto readable = evaluate(*test.module, "readable", inputs.values, error);
@@ -482,7 +528,11 @@ static std::string check(const Case &test, const Call &call,
 static void report(const Case &test, StringRef engine, StringRef problem) {
   llvm::outs() << "seed " << test.seed << ", " << engine << ": " << problem
                << "\n  again: AttnDifferential --seed " << test.seed
-               << " --engines " << engine << "\n"
+               << " --engines " << engine
+               << (precision == Precision::F32
+                       ? ""
+                       : " --precision " + stringifyPrecision(precision).str())
+               << "\n"
                << test.kernel.text << "\n";
   llvm::outs().flush();
 }
@@ -536,13 +586,13 @@ int main(int argc, char **argv) {
   if (engineNames.empty())
     engineNames.push_back("native");
   for (const std::string &name : engineNames) {
-    std::optional<Engine> engine = getEngine(name);
+    std::string problem;
+    std::optional<Engine> engine = getEngine(name, problem);
     if (!engine) {
-      llvm::errs() << "expected an engine of this build, but got '" << name
-                   << "'\n";
+      llvm::errs() << problem << "\n";
       return 1;
     }
-    std::string problem = findDevice(name);
+    problem = findDevice(name);
     if (!problem.empty()) {
       // What ctest takes for a test that was skipped.
       llvm::outs() << "skipped: " << problem << "\n";
@@ -565,7 +615,9 @@ int main(int argc, char **argv) {
       }
       std::string error;
       if (succeeded(prepare(*test, context, error))) {
-        cases.push_back(std::move(test));
+        // Without products all precisions are the same.
+        if (precision == Precision::F32 || test->hasProducts)
+          cases.push_back(std::move(test));
         continue;
       }
       ++disagreements;
