@@ -9,6 +9,14 @@
 
 using namespace mlir::attn::differential;
 
+std::vector<Result> Kernel::getUnweighted() const {
+  std::vector<Result> others;
+  for (const Result &result : results)
+    if (!result.isWeights)
+      others.push_back(result);
+  return others;
+}
+
 Kernel mlir::attn::differential::makeKernel(uint64_t seed) {
   Random random(seed);
   // Reads are most of what there is to go wrong.

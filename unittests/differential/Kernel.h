@@ -71,7 +71,8 @@ struct Result {
 };
 
 /// A function `f`, and with `hasReadable` a function `readable` of the same
-/// arguments, whose result is not 0 where pairs of a read are not masked.
+/// arguments, whose result is not 0 where pairs of a read are not masked. With
+/// `hasUnweighted` also `unweighted`: `f` without the result that has weights.
 struct Kernel {
   std::string text;
   std::vector<Argument> arguments;
@@ -79,11 +80,14 @@ struct Kernel {
   /// Arguments by number: of the memory (or sequence), of the queries, and the
   /// sentences of rows; -1 where there are none.
   int lengths = -1, queryLengths = -1, rows = -1;
-  bool hasReadable = false;
+  bool hasReadable = false, hasUnweighted = false;
   bool hasScan = false;
   bool hasHardmax = false;
   /// Whether inputs that are read may be infinite.
   bool hasInfinity = false;
+
+  /// The results of `unweighted`.
+  std::vector<Result> getUnweighted() const;
 };
 
 Kernel makeKernel(uint64_t seed);

@@ -415,11 +415,12 @@ static std::string compareWithExpected(const Case &test,
 }
 
 /// Empty, or where results differ in a bit, but at padding.
-static std::string compareBits(const Inputs &inputs, ArrayRef<Tensor> results,
+static std::string compareBits(const Inputs &inputs, ArrayRef<Result> described,
+                               ArrayRef<Tensor> results,
                                ArrayRef<Tensor> expected) {
   std::string problem;
   for (size_t r = 0; r < results.size(); ++r)
-    inputs.visit(inputs.kernel.results[r].axes, expected[r],
+    inputs.visit(described[r].axes, expected[r],
                  [&](int64_t i, ArrayRef<int64_t>, bool padding) {
                    double got = results[r].data[i],
                           wanted = expected[r].data[i];
@@ -434,6 +435,11 @@ static std::string compareBits(const Inputs &inputs, ArrayRef<Tensor> results,
                                std::to_string((got - wanted) * 1e9) + "e-9)";
                  });
   return problem;
+}
+
+/// What a function of a case is called among those of others.
+static std::string nameOf(const std::string &function, const Case &test) {
+  return function + std::to_string(test.seed);
 }
 
 static SmallVector<Tensor> run(const Call &call, const std::string &function,
@@ -483,8 +489,8 @@ static Inputs spoil(const Case &test, Random &random) {
 }
 
 /// Empty, or what is wrong.
-static std::string check(const Case &test, const Call &call,
-                         const std::string &function) try {
+static std::string check(const Case &test, const Call &call) try {
+  std::string function = nameOf("f", test);
   Inputs inputs(test.kernel);
   SmallVector<Tensor> results =
       run(call, function, inputs.values, test.expected);
@@ -494,10 +500,24 @@ static std::string check(const Case &test, const Call &call,
 
   Random random(test.seed + 1);
   Inputs spoiled = spoil(test, random);
-  problem = compareBits(
-      inputs, run(call, function, spoiled.values, test.expected), results);
+  ArrayRef<Result> described = test.kernel.results;
+  problem =
+      compareBits(inputs, described,
+                  run(call, function, spoiled.values, test.expected), results);
   if (!problem.empty())
     return "with NaN where nothing is read (R2), " + problem;
+
+  if (test.kernel.hasUnweighted) {
+    SmallVector<Tensor> others;
+    for (auto [result, tensor] : llvm::zip(described, results))
+      if (!result.isWeights)
+        others.push_back(tensor);
+    problem = compareBits(
+        inputs, test.kernel.getUnweighted(),
+        run(call, nameOf("unweighted", test), inputs.values, others), others);
+    if (!problem.empty())
+      return "without weights (R8), " + problem;
+  }
 
   int64_t rows = test.expected[0].shape[0];
   for (int64_t row : {int64_t(0), rows - 1}) {
@@ -511,8 +531,8 @@ static std::string check(const Case &test, const Call &call,
     SmallVector<Tensor> wanted;
     for (auto [result, tensor] : llvm::zip(test.kernel.results, results))
       wanted.push_back(takeRow(result.axes, tensor, inputs, row, padding, 0));
-    problem =
-        compareBits(alone, run(call, function, alone.values, wanted), wanted);
+    problem = compareBits(alone, described,
+                          run(call, function, alone.values, wanted), wanted);
     if (!problem.empty())
       return "row " + std::to_string(row) + " alone (R13), " + problem;
   }
@@ -537,14 +557,17 @@ static void report(const Case &test, StringRef engine, StringRef problem) {
   llvm::outs().flush();
 }
 
-/// The functions of cases in one module, each by the name of its seed.
+/// The functions of cases in one module.
 static OwningOpRef<ModuleOp> join(ArrayRef<Case *> cases,
                                   MLIRContext &context) {
   OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(&context)));
   for (Case *test : cases) {
-    auto copy = cast<func::FuncOp>(test->module->lookupSymbol("f")->clone());
-    copy.setName("f" + std::to_string(test->seed));
-    module->push_back(copy);
+    for (const char *name : {"f", "unweighted"})
+      if (auto function = test->module->lookupSymbol<func::FuncOp>(name)) {
+        func::FuncOp copy = function.clone();
+        copy.setName(nameOf(name, *test));
+        module->push_back(copy);
+      }
   }
   return module;
 }
@@ -568,8 +591,7 @@ static void checkAll(Engine &engine, ArrayRef<Case *> cases,
   }
   for (Case *test : cases) {
     std::string problem =
-        call ? check(*test, call, "f" + std::to_string(test->seed))
-             : "cannot be compiled: " + error;
+        call ? check(*test, call) : "cannot be compiled: " + error;
     ++engine.kernels;
     if (problem.empty())
       continue;

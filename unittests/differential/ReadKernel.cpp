@@ -534,22 +534,17 @@ Kernel ReadMaker::make() {
     kernel.results.push_back(result);
   }
   std::string weightsType = typeOf(pairs, heads, "f32");
-  if (random.percent(50)) {
+  bool hasWeights = random.percent(50);
+  if (hasWeights)
     kernel.results.push_back({"%w", weightsType, pairs, /*isWeights=*/true});
-    names += ", %w";
-    types += " weights " + weightsType;
-  }
+  std::string validType;
   if (random.percent(40)) {
-    kernel.results.push_back({"%v", typeOf(queries, heads, "i1"), queries});
-    names += ", %v";
-    types += " valid " + kernel.results.back().type;
+    validType = typeOf(queries, heads, "i1");
+    kernel.results.push_back({"%v", validType, queries});
   }
-  std::string body = before.text + "  " + names + " = " +
-                     read(scores.text + yield(score), rest, summand) +
-                     "\n -> " + types + "\n";
+  Writer after(random, "%e");
   // What is made of a context may be fused with what follows.
   if (random.percent(10) && !summands[0].features.empty()) {
-    Writer after(random, "%e");
     Term context{"%c0", queries, summands[0].features, "f32",
                  summands[0].bound};
     Shape weight = context.features;
@@ -559,8 +554,21 @@ Kernel ReadMaker::make() {
     if (random.percent(50))
       made = after.unary(made);
     kernel.results.push_back({made.name, made.type(), queries});
-    body += after.text;
   }
+  auto makeBody = [&](bool withWeights) {
+    std::string ownNames = names, ownTypes = types;
+    if (withWeights) {
+      ownNames += ", %w";
+      ownTypes += " weights " + weightsType;
+    }
+    if (!validType.empty()) {
+      ownNames += ", %v";
+      ownTypes += " valid " + validType;
+    }
+    return before.text + "  " + ownNames + " = " +
+           read(scores.text + yield(score), rest, summand) + "\n -> " +
+           ownTypes + "\n" + after.text;
+  };
 
   std::string parameters;
   for (const Argument &argument : kernel.arguments)
@@ -576,7 +584,12 @@ Kernel ReadMaker::make() {
     return "func.func @" + name + "(" + parameters + ") -> (" + all + ") {\n" +
            text + "  return " + values + " : " + all + "\n}\n";
   };
-  kernel.text = function("f", body, kernel.results);
+  kernel.text = function("f", makeBody(hasWeights), kernel.results);
+  // The last choice, so that it changes no other.
+  kernel.hasUnweighted = hasWeights && random.percent(50);
+  if (kernel.hasUnweighted)
+    kernel.text += function("unweighted", makeBody(/*withWeights=*/false),
+                            kernel.getUnweighted());
   // Which pairs are masked, whatever the scores are.
   std::string same = normalizer;
   normalizer = "softmax";
