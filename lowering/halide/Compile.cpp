@@ -190,8 +190,11 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
   // own.
   bool isDevices =
       options.runs == Runs::OpenCl && type == hl::OutputFileType::object;
-  if (!isDevices)
+  if (!isDevices) {
     modules = {hl::link_modules("kernels", modules)};
+    // Linking forgets it, and LLVM would fuse what has two roundings.
+    modules.front().set_any_strict_float(true);
+  }
   if (options.fused && options.runs == Runs::Cpu)
     addFusedMultiplyAdd(modules.front(), *target);
   for (const hl::Module &part : modules) {
