@@ -105,24 +105,22 @@ static Expr divide(Operation *op, Expr x, Expr y) {
   Expr zero = hl::cast(x.type(), 0);
   Expr safe = hl::select(y == zero, hl::cast(x.type(), 1), y);
   hl::Type unsignedType = x.type().with_code(hl::Type::UInt);
+  // Halide's own division leaves a remainder of 0 or more. The one that rounds
+  // to zero is wrong for some constants: it has -1 for 1 by 3.
+  auto roundBy = [&](Expr isHigher, Expr isLower) -> Expr {
+    Expr one = hl::cast(x.type(), 1), quotient = x / safe;
+    Expr step = hl::select(isHigher, one, hl::select(isLower, -one, zero));
+    return quotient + hl::select(x % safe != zero, step, zero);
+  };
+  const Expr no = hl::Internal::const_false();
   Expr result =
       llvm::TypeSwitch<Operation *, Expr>(op)
-          .Case<arith::FloorDivSIOp>([&](auto) -> Expr {
-            // Rounded down whatever the divisor's sign.
-            Expr quotient = hl::Internal::Call::make(
-                x.type(), hl::Internal::Call::div_round_to_zero, {x, safe},
-                hl::Internal::Call::PureIntrinsic);
-            return hl::select(quotient * safe != x &&
-                                  ((x < zero) != (safe < zero)),
-                              quotient - 1, quotient);
-          })
-          .Case<arith::CeilDivSIOp>([&](auto) -> Expr {
-            Expr quotient = hl::Internal::Call::make(
-                x.type(), hl::Internal::Call::div_round_to_zero, {x, safe},
-                hl::Internal::Call::PureIntrinsic);
-            return hl::select(quotient * safe != x &&
-                                  ((x < zero) == (safe < zero)),
-                              quotient + 1, quotient);
+          .Case<arith::FloorDivSIOp>(
+              [&](auto) { return roundBy(no, safe < zero); })
+          .Case<arith::CeilDivSIOp>(
+              [&](auto) { return roundBy(safe > zero, no); })
+          .Case<arith::DivSIOp>([&](auto) {
+            return roundBy(x < zero && safe > zero, x < zero && safe < zero);
           })
           .Case<arith::RemSIOp>([&](auto) -> Expr {
             return hl::Internal::Call::make(
@@ -145,9 +143,7 @@ static Expr divide(Operation *op, Expr x, Expr y) {
                                            a % b != hl::cast(unsignedType, 0)));
           })
           .Default([&](Operation *) -> Expr {
-            return hl::Internal::Call::make(
-                x.type(), hl::Internal::Call::div_round_to_zero, {x, safe},
-                hl::Internal::Call::PureIntrinsic);
+            llvm_unreachable("all divisions are handled");
           });
   return hl::select(y == zero, zero, result);
 }

@@ -411,6 +411,35 @@ TEST(Arithmetic, NegativeConstants) {
   expectNear(results[1], {4, -1});
 }
 
+TEST(Arithmetic, DividesByConstants) {
+  const std::string type = "tensor<9xi32>";
+  Tensor numbers =
+      Tensor::integers({9}, {-7, -6, -3, -1, 0, 1, 3, 5, 1000000007});
+  for (int64_t divisor : {1, 2, 3, 5, 7, 12, 128, -1, -3, -4}) {
+    std::string text = "%d = arith.constant " + std::to_string(divisor) +
+                       " : i32\n%y = attn.broadcast %d : i32 -> " + type + "\n";
+    for (auto [name, op] : {std::pair("%0", "divsi"),
+                            {"%1", "floordivsi"},
+                            {"%2", "ceildivsi"},
+                            {"%3", "remsi"}})
+      text += std::string(name) + " = arith." + op + " %x, %y : " + type + "\n";
+    std::string types = type + ", " + type + ", " + type + ", " + type;
+    SmallVector<Tensor> results =
+        evaluateFunction("%x: " + type, types,
+                         text + "return %0, %1, %2, %3 : " + types, {numbers});
+    for (auto [i, number] : llvm::enumerate(numbers.data)) {
+      auto x = static_cast<int64_t>(number);
+      double quotient = number / static_cast<double>(divisor);
+      EXPECT_EQ(results[0].data[i], x / divisor) << x << " by " << divisor;
+      EXPECT_EQ(results[1].data[i], std::floor(quotient))
+          << x << " by " << divisor;
+      EXPECT_EQ(results[2].data[i], std::ceil(quotient))
+          << x << " by " << divisor;
+      EXPECT_EQ(results[3].data[i], x % divisor) << x << " by " << divisor;
+    }
+  }
+}
+
 // What the front end writes for `floor`.
 TEST(Arithmetic, Floor) {
   expectNear(
