@@ -64,6 +64,7 @@ private:
   /// The attribute that names the argument which has `numbers`.
   NamedAttribute refer(StringRef name, Buffer numbers, unsigned numAxes);
   Value compute(Value value);
+  Value findWithAxes(Value value);
   Value getAt(Value outer, Buffer positions);
   bool isSame(func::FuncOp other);
   func::FuncOp insert(ModuleOp program);
@@ -144,13 +145,36 @@ Value KernelWriter::get(Value value) {
   return result;
 }
 
+/// A value with the axes of another one, of which no more is needed: if that
+/// would be computed, what it is computed from.
+Value KernelWriter::findWithAxes(Value value) {
+  while (!emitter.locate(value)) {
+    ArrayRef<Value> axes = emitter.getAxisSizes(value);
+    auto operands = value.getDefiningOp()->getOperands();
+    auto found = llvm::find_if(operands, [&](Value operand) {
+      return getNumAxes(operand.getType()) == axes.size() &&
+             emitter.getAxisSizes(operand) == axes;
+    });
+    if (found == operands.end())
+      break;
+    value = *found;
+  }
+  return value;
+}
+
 Value KernelWriter::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_present<arith::ConstantOp>(op))
     return copy(op, {})->getResult(0);
   std::optional<Emitter::Place> place = emitter.locate(value);
-  if (!place)
-    return copy(op, {})->getResult(0);
+  if (!place) {
+    SmallVector<std::pair<unsigned, Value>> given;
+    if (auto broadcast = dyn_cast<BroadcastOp>(op);
+        broadcast && broadcast.getLike())
+      given.push_back({broadcast.getLikeMutable().begin()->getOperandNumber(),
+                       get(findWithAxes(broadcast.getLike()))});
+    return copy(op, given)->getResult(0);
+  }
   if (place->outer)
     return getAt(place->outer, place->positions);
   if (place->slots)

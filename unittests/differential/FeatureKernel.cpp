@@ -457,6 +457,8 @@ Kernel FeatureMaker::make(bool withScan) {
       made = elements > 200 ? makeLinear(x) : makeFeatures(x);
     values.push_back(w.limit(*made, 1000));
   }
+  if (random.percent(15))
+    arguments.addSpecialNumbers();
   int64_t numResults = std::min<int64_t>(random.between(1, 3), numOperations);
   std::string parameters, names, types;
   for (const Term &value : ArrayRef(values).take_back(numResults)) {

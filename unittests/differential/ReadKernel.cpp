@@ -64,7 +64,6 @@ private:
   std::string makeSink();
   std::string makeFactor();
   std::string makeSummands();
-  void addSpecialNumbers();
 
   std::string region(const std::string &body) const;
   std::string yield(ArrayRef<Term> values) const;
@@ -440,21 +439,6 @@ std::string ReadMaker::read(const std::string &score, const std::string &rest,
          region(summand);
 }
 
-/// NaN, infinities and numbers far from the others in inputs of memories and
-/// rows.
-void ReadMaker::addSpecialNumbers() {
-  for (Argument &argument : kernel.arguments) {
-    reference::Tensor &tensor = argument.value;
-    if (tensor.width || argument.axes.empty() || tensor.data.empty() ||
-        !random.percent(40))
-      continue;
-    double special = random.pick({std::nan(""), std::nan(""), double(INFINITY),
-                                  double(-INFINITY), 12.0});
-    tensor.data[random.between(0, tensor.size() - 1)] = special;
-    kernel.hasInfinity |= std::isinf(special);
-  }
-}
-
 Kernel ReadMaker::make() {
   normalizer = random.pick(
       {"softmax", "softmax", "softmax", "softmax", "hardmax", "sparsemax"});
@@ -507,7 +491,7 @@ Kernel ReadMaker::make() {
   std::string factor = random.percent(20) ? makeFactor() : "";
   std::string summand = makeSummands();
   if (random.percent(15))
-    addSpecialNumbers();
+    arguments.addSpecialNumbers();
 
   std::string conditions;
   if (!mask.empty())

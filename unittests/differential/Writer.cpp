@@ -89,6 +89,19 @@ Term Arguments::booleans(std::vector<Axis> axes, Shape features) {
   return value;
 }
 
+void Arguments::addSpecialNumbers() {
+  for (Argument &argument : kernel.arguments) {
+    reference::Tensor &tensor = argument.value;
+    if (tensor.width || argument.axes.empty() || tensor.data.empty() ||
+        !random.percent(40))
+      continue;
+    double special = random.pick({std::nan(""), std::nan(""), double(INFINITY),
+                                  double(-INFINITY), 12.0});
+    tensor.data[random.between(0, tensor.size() - 1)] = special;
+    kernel.hasInfinity |= std::isinf(special);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Writer
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,9 @@ public:
   Term integers(std::vector<Axis> axes, Shape features, int64_t low,
                 int64_t high);
   Term booleans(std::vector<Axis> axes, Shape features);
+  /// NaN, infinities and numbers far from the others in what there is of
+  /// memories and rows.
+  void addSpecialNumbers();
 
   int64_t numRows = 1, numSources = 1, numQueries = 0, numKeys = 0;
 

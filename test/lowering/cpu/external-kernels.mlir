@@ -142,6 +142,21 @@ func.func @scan(%x: tensor<?x?x8xf32>, %n: tensor<?xi32>) -> tensor<?x?x4xf32> {
 
 // -----
 
+// Of a value whose axes alone are needed, nothing is computed.
+// CHECK-LABEL: module @kernels
+// CHECK: func.func @kernel0(%[[TOKENS:.*]]: tensor<?xi32>, %[[BIAS:.*]]: tensor<8xf32>) -> tensor<?x8xf32>
+// CHECK-NEXT: attn.broadcast %[[BIAS]] like(%[[TOKENS]] : tensor<?xi32>)
+// CHECK-NEXT: math.exp
+// CHECK-NEXT: return
+func.func @axes(%t: tensor<?xi32>, %table: tensor<5x4xf32>, %bias: tensor<8xf32>) -> tensor<?x8xf32> {
+  %0 = attn.embed %t, %table : tensor<?xi32>, tensor<5x4xf32> -> tensor<?x4xf32>
+  %1 = attn.broadcast %bias like(%0 : tensor<?x4xf32>) : tensor<8xf32> -> tensor<?x8xf32>
+  %2 = math.exp %1 : tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
+
+// -----
+
 // In a model: a history is read through its slots, what parameters determine is
 // an argument, threads have parts of the rows, and the outputs are made chunk by
 // chunk, and ranked by another kernel. Of them a part may be wanted.
