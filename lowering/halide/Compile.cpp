@@ -14,6 +14,7 @@
 
 #include "lowering/cpu/Target.h"
 #include "lowering/halide/Algorithm.h"
+#include "lowering/halide/EmptyStages.h"
 #include "lowering/halide/FusedMultiplyAdd.h"
 #include "lowering/halide/Schedule.h"
 
@@ -152,6 +153,8 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
                           .compile_to_module(kernel->arguments, kernel->name,
                                              *target,
                                              hl::LinkageType::External));
+    if (options.runs == Runs::OpenCl)
+      guardEmptyStages(modules.back());
   }
   if (options.emit == Emit::Schedule)
     return deliver(module, options.output,

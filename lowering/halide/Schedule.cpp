@@ -468,6 +468,13 @@ void DeviceScheduler::run() {
       stage.func.compute_at(owner.func, loop.var);
     if (stage.kind == Stage::Kind::Lanes)
       stage.func.bound(stage.func.args()[0], 0, numLanes);
+    // It is made for one pair, or one block of positions, even where Halide
+    // infers that there may be none: so a thread keeps it to itself.
+    std::vector<Var> args = stage.func.args();
+    for (size_t i = args.size() - stage.numAxes; i < args.size(); ++i)
+      stage.func.bound_extent(args[i], 1);
+    if (stage.kind == Stage::Kind::Sums)
+      stage.func.bound_extent(args[stage.numFeatures - 1], 1);
   }
 }
 

@@ -35,7 +35,8 @@ struct ReadText {
   std::string heads;                        ///< "x2" for two heads.
   std::string context;                      ///< Features: "x4".
   bool hasQueries = false;
-  std::string maskHeads; ///< "x2" for a mask per head.
+  std::string maskHeads;  ///< "x2" for a mask per head.
+  bool hasWeights = true; ///< And what is valid; of the fused form only.
 
   std::string region(const std::string &body) const {
     return "{\n^bb0(" + slices + (slices.empty() ? "" : ", ") +
@@ -57,16 +58,20 @@ struct ReadText {
     return axes.substr(0, position);
   }
   std::string fused() const {
-    return "func.func @f(" + arguments + ") -> (" + results() + ") {\n" +
-           "%c, %w, %v = attn.read " + normalizer + " ins(" + inputs + ") " +
-           axes + " score " + region(score) +
+    std::string contextType = axesType(context, "f32", false);
+    std::string types = hasWeights ? results() : contextType;
+    return "func.func @f(" + arguments + ") -> (" + types + ") {\n" +
+           (hasWeights ? "%c, %w, %v" : "%c") + " = attn.read " + normalizer +
+           " ins(" + inputs + ") " + axes + " score " + region(score) +
            (mask.empty() ? "" : " mask " + region(mask)) +
            (interval.empty() ? "" : " interval " + region(interval)) +
            (hasSink ? " sink " + region("attn.yield %s : f32") : "") +
            (factor.empty() ? "" : " factor " + region(factor)) + " summand " +
-           region(summand) + " -> " + axesType(context, "f32", false) +
-           " weights " + axesType(heads, "f32", true) + " valid " +
-           axesType(heads, "i1", false) + "\nreturn %c, %w, %v : " + results() +
+           region(summand) + " -> " + contextType +
+           (hasWeights ? " weights " + axesType(heads, "f32", true) +
+                             " valid " + axesType(heads, "i1", false)
+                       : "") +
+           "\nreturn " + (hasWeights ? "%c, %w, %v" : "%c") + " : " + types +
            "\n}";
   }
   std::string unfused() const {
@@ -537,6 +542,25 @@ TEST(Read, R3NothingIsReadWhateverThereIs) {
   text.interval.clear();
   text.mask = "%0 = arith.cmpi slt, %j, %i : i32\nattn.yield %0 : i1";
   EXPECT_EQ(readScores(text, {0, 1}, {10, 20}, 2).context.data[0], 0.0);
+}
+
+TEST(Read, R3NothingIsReadByAnyNormalizer) {
+  // Nothing but a context is asked for: no position is needed at all.
+  ReadText text = direct();
+  text.hasWeights = false;
+  text.interval = "%0 = arith.constant 5 : i32\n%1 = arith.constant 3 : i32\n"
+                  "attn.yield %0, %1 : i32, i32";
+  for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
+    text.normalizer = normalizer;
+    EXPECT_EQ(
+        Module(text.fused())
+            .evaluate({Tensor::floats({1}, 0.0), Tensor::floats({1, 2}, {0, 1}),
+                       Tensor::floats({1, 2}, {10, 20}),
+                       Tensor::integers({1}, 2)})[0]
+            .data[0],
+        0.0)
+        << normalizer;
+  }
 }
 
 TEST(Read, R6ConditionsCombineAsBooleans) {
