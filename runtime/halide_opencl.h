@@ -14,6 +14,9 @@ extern "C" {
 void halide_error(void *user, const char *message);
 void halide_print(void *user, const char *message);
 
+/// Called by Halide's runtime to open OpenCL. Null where there is none.
+void *halide_load_library(const char *name);
+
 /// Called where a kernel or a copy has failed. Throws a DeviceError with what
 /// Halide said last on this thread.
 [[noreturn]] void attn_device_kernel_failed();

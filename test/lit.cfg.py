@@ -60,17 +60,16 @@ if os.path.exists(os.path.join(config.attn_tools, "attn-halide")):
 else:
     lit_config.note("no attn-halide (libhalide14-0-dev): its kernels are not tested")
 
-# A device of OpenCL; PoCL is one that every machine can have. Halide's runtime
-# opens the library by this name.
+# A device of OpenCL; PoCL is one that every machine can have.
 try:
     platforms = ctypes.c_uint(0)
-    ctypes.CDLL("libOpenCL.so").clGetPlatformIDs(0, None, ctypes.byref(platforms))
+    ctypes.CDLL("libOpenCL.so.1").clGetPlatformIDs(0, None, ctypes.byref(platforms))
 except OSError:
     platforms = ctypes.c_uint(0)
 if platforms.value:
     config.available_features.add("opencl")
 else:
-    lit_config.note("no device of OpenCL (ocl-icd-opencl-dev, pocl-opencl-icd): kernels for it are not run")
+    lit_config.note("no device of OpenCL (ocl-icd-libopencl1, pocl-opencl-icd): kernels for it are not run")
 
 # A device of Vulkan; Mesa's lavapipe is one that every machine can have.
 devices = subprocess.run(

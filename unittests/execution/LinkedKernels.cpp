@@ -7,6 +7,8 @@
 
 #include "unittests/execution/LinkedKernels.h"
 
+#include "runtime/halide_opencl.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -69,9 +71,19 @@ LinkedKernels::link(StringRef kernels, StringRef runtime, std::string &error) {
   }
   auto linked = std::make_unique<LinkedKernels>();
   linked->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (linked->library)
+  if (!linked->library) {
+    error = dlerror();
+    return nullptr;
+  }
+  // It opens OpenCL as the libraries do that attnc makes.
+  using Load = void *(const char *);
+  constexpr const char *setter = "halide_set_custom_load_library";
+  if (void *set = linked->lookup(setter)) {
+    reinterpret_cast<Load *(*)(Load *)>(set)(halide_load_library);
     return linked;
-  error = dlerror();
+  }
+  error =
+      std::string("expected a runtime of Halide, but got none with ") + setter;
   return nullptr;
 }
 
