@@ -333,8 +333,9 @@ FailureOr<Kernel> Translator::run() {
             returned[number + i] != op->getResult(first + i) ||
             !results.contains(returned[number + i]) ||
             results.find(returned[number + i])->second.name() != func.name())
-          return op->emitOpError("expected results of the kernel in the order of "
-                               "this operation's");
+          return op->emitOpError(
+              "expected results of the kernel in the order of "
+              "this operation's");
       kernel.results.push_back(func);
     }
     // Who calls a kernel may divide it by rows, and a product by its outputs,

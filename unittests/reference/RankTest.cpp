@@ -54,8 +54,8 @@ TEST(Rank, AreTheBestOfAll) {
         logit = std::round(logit * 8) / 4;
       Tensor tokens = Tensor::integers({rows, ranks},
                                        SmallVector<int32_t>(rows * ranks, -1)),
-             best = Tensor::floats({rows, ranks},
-                                   SmallVector<double>(rows * ranks, -infinity));
+             best = Tensor::floats(
+                 {rows, ranks}, SmallVector<double>(rows * ranks, -infinity));
       // In two parts, one after the other.
       int64_t middle = size / 2;
       auto part = [&](int64_t from, int64_t to) {
