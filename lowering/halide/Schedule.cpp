@@ -354,7 +354,8 @@ public:
 
 private:
   /// The loops of one definition over threads: the first of `parallel` and the
-  /// last one are shared out, `serial` and the others are inside.
+  /// last one are shared out, `serial` and the others are inside. Answers the
+  /// loop inside of which there are only `serial`.
   template <typename Definition>
   hl::VarOrRVar distribute(Definition definition,
                            std::vector<hl::VarOrRVar> serial,
@@ -362,7 +363,7 @@ private:
   void scheduleStage(Stage &stage);
 
   Kernel &kernel;
-  /// The innermost loop over threads of each stage, by its index.
+  /// The loop of each stage, by its index, in which one pair is made.
   std::vector<hl::VarOrRVar> threads;
   static constexpr int groupSize = 16;
 };
@@ -393,7 +394,7 @@ hl::VarOrRVar DeviceScheduler::distribute(Definition definition,
   else
     definition.gpu_blocks(outer);
   definition.gpu_threads(inner);
-  return inner;
+  return parallel.size() > 2 ? parallel[1] : inner;
 }
 
 void DeviceScheduler::scheduleStage(Stage &stage) {
