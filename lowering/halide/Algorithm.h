@@ -84,6 +84,10 @@ struct Kernel {
 /// What a kernel is translated for.
 struct AlgorithmOptions {
   Multiply multiply = Multiply::Fused;
+  /// Whether nothing beyond the ends of arguments is read wherever a value is
+  /// computed: a schedule may compute more than what is wanted, such as pairs
+  /// beyond the end of a row.
+  bool clamped = false;
 };
 
 /// Translates `function`. Fails with a diagnostic where an operation has no

@@ -17,6 +17,7 @@
 #include "lowering/halide/EmptyStages.h"
 #include "lowering/halide/FusedMultiplyAdd.h"
 #include "lowering/halide/Schedule.h"
+#include "lowering/halide/TableAlignment.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -24,6 +25,8 @@
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <iostream>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -127,6 +130,47 @@ deliverArchive(ModuleOp module, StringRef output,
   });
 }
 
+namespace {
+
+/// While there is one, what Halide writes to std::cerr is not heard: its
+/// autoscheduler tells of its progress, and of its schedules there are
+/// warnings.
+class Silence {
+public:
+  Silence() : buffer(std::cerr.rdbuf(nullptr)) {}
+  ~Silence() { std::cerr.rdbuf(buffer); }
+
+private:
+  std::streambuf *buffer;
+};
+
+} // namespace
+
+static hl::Module lower(const Kernel &kernel, const hl::Target &target) {
+  hl::Module module = hl::Pipeline(kernel.results)
+                          .compile_to_module(kernel.arguments, kernel.name,
+                                             target, hl::LinkageType::External);
+  forgetTableAlignment(module);
+  return module;
+}
+
+/// A kernel with Halide's own schedule. Nothing and the reason where none is
+/// found that serves: it is not known before what is lowered.
+static std::optional<hl::Module> lowerAutomatically(Kernel &kernel,
+                                                    const hl::Target &target,
+                                                    std::string &reason) {
+  Silence silence;
+  try {
+    reason = scheduleAutomatically(kernel, target);
+    if (reason.empty())
+      return lower(kernel, target);
+  } catch (const hl::Error &error) {
+    reason = StringRef(error.what()).rtrim().str();
+    llvm::replace(reason, '\n', ' ');
+  }
+  return std::nullopt;
+}
+
 static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
   FailureOr<hl::Target> target = getTarget(module, options);
   if (failed(target))
@@ -135,9 +179,29 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
   algorithm.multiply = !options.fused                 ? Multiply::Separately
                        : options.runs == Runs::OpenCl ? Multiply::OpenCl
                                                       : Multiply::Fused;
+  const bool isAutomatic =
+      options.scheduler == Scheduler::Auto && options.runs == Runs::Cpu;
+  if (isAutomatic)
+    loadAutoscheduler();
   std::vector<hl::Module> modules;
   std::string schedules;
   for (auto function : module.getOps<func::FuncOp>()) {
+    if (isAutomatic) {
+      AlgorithmOptions clamped = algorithm;
+      clamped.clamped = true;
+      FailureOr<Kernel> kernel = translateKernel(function, clamped);
+      if (failed(kernel))
+        return failure();
+      std::string reason;
+      if (std::optional<hl::Module> lowered =
+              lowerAutomatically(*kernel, *target, reason)) {
+        modules.push_back(std::move(*lowered));
+        schedules += describeSchedule(*kernel, "by Halide's autoscheduler");
+        continue;
+      }
+      function.emitRemark("expected a schedule by Halide's autoscheduler for '")
+          << kernel->name << "', which has attn's now, but got: " << reason;
+    }
     FailureOr<Kernel> kernel = translateKernel(function, algorithm);
     if (failed(kernel))
       return failure();
@@ -146,13 +210,10 @@ static LogicalResult compile(ModuleOp module, const CompileOptions &options) {
     else
       scheduleForCpu(*kernel, *target);
     if (options.emit == Emit::Schedule) {
-      schedules += describeSchedule(*kernel);
+      schedules += describeSchedule(*kernel, "by attn");
       continue;
     }
-    modules.push_back(hl::Pipeline(kernel->results)
-                          .compile_to_module(kernel->arguments, kernel->name,
-                                             *target,
-                                             hl::LinkageType::External));
+    modules.push_back(lower(*kernel, *target));
     if (options.runs == Runs::OpenCl)
       guardEmptyStages(modules.back());
   }

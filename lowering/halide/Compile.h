@@ -30,12 +30,19 @@ enum class Runs {
   OpenCl ///< A device of OpenCL, which the runtime opens with dlopen.
 };
 
+/// Who arranges the loops of kernels for the CPU.
+enum class Scheduler {
+  Own, ///< This compiler.
+  Auto ///< Halide's autoscheduler; where it fails, this compiler.
+};
+
 struct CompileOptions {
   /// The processor, as LLVM names it.
   std::string cpu = "native";
   Runs runs = Runs::Cpu;
   /// Whether products and sums are fused where kernels say so.
   bool fused = true;
+  Scheduler scheduler = Scheduler::Own;
   Emit emit = Emit::Object;
   std::string output = "-";
 };

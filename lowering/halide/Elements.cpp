@@ -352,9 +352,8 @@ bool Translator::translateRedirect(Operation *op) {
           Expr token = at(embed.getTokens(), getAxes(place));
           Place entry(place.begin(), place.begin() + numFeatures);
           // The runtime refuses tokens that there are not.
-          int last = getFeatures(embed.getTable().getType()).front() - 1;
-          entry.push_back(
-              hl::unsafe_promise_clamped(hl::max(token, 0), 0, last));
+          int size = getFeatures(embed.getTable().getType()).front();
+          entry.push_back(promisePlace(hl::max(token, 0), size));
           if (pairVars)
             entry = withAxes(entry, getAxes(place));
           Expr element = at(embed.getTable(), entry);
@@ -378,9 +377,8 @@ bool Translator::translateRedirect(Operation *op) {
       .Case<ToRowsOp>([&](ToRowsOp toRows) {
         define(result, [&](const Place &place) {
           Place inner(place);
-          inner.back() = hl::unsafe_promise_clamped(
-              at(toRows.getRows(), {place.back()}), 0,
-              getAxisSize(toRows.getInput(), 0) - 1);
+          inner.back() = promisePlace(at(toRows.getRows(), {place.back()}),
+                                      getAxisSize(toRows.getInput(), 0));
           return at(toRows.getInput(), inner);
         });
         return true;
@@ -391,9 +389,9 @@ bool Translator::translateRedirect(Operation *op) {
           Place inner(place);
           Expr position = place[place.size() - 2];
           Expr within = position < length;
-          inner[place.size() - 2] = hl::unsafe_promise_clamped(
-              hl::select(within, length - 1 - position, 0), 0,
-              getAxisSize(reverse.getInput(), 1) - 1);
+          inner[place.size() - 2] =
+              promisePlace(hl::select(within, length - 1 - position, 0),
+                           getAxisSize(reverse.getInput(), 1));
           Expr element = at(reverse.getInput(), inner);
           return hl::select(within, element, hl::cast(element.type(), 0));
         });
@@ -406,9 +404,8 @@ bool Translator::translateRedirect(Operation *op) {
           inner.insert(inner.end() - 1,
                        isa<FirstOp>(op)
                            ? Expr(0)
-                           : hl::unsafe_promise_clamped(
-                                 hl::max(length - 1, 0), 0,
-                                 getAxisSize(op->getOperand(0), 1) - 1));
+                           : promisePlace(hl::max(length - 1, 0),
+                                          getAxisSize(op->getOperand(0), 1)));
           Expr element = at(op->getOperand(0), inner);
           return hl::select(length > 0, element, hl::cast(element.type(), 0));
         });

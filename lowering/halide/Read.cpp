@@ -29,9 +29,7 @@ static constexpr int blockSize = 128;
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 Expr Translator::getSource(Value rows, Value lengths, Expr row) {
-  return rows ? hl::unsafe_promise_clamped(at(rows, {row}), 0,
-                                           getAxisSize(lengths, 0) - 1)
-              : row;
+  return rows ? promisePlace(at(rows, {row}), getAxisSize(lengths, 0)) : row;
 }
 
 LogicalResult Translator::translatePairs(PairOpInterface op, Region &region,

@@ -488,12 +488,13 @@ void mlir::attn::halide::scheduleForCpu(Kernel &kernel,
   CpuScheduler(kernel, target).run();
 }
 
-std::string mlir::attn::halide::describeSchedule(const Kernel &kernel) {
+std::string mlir::attn::halide::describeSchedule(const Kernel &kernel,
+                                                 const char *origin) {
   static constexpr const char *kinds[] = {"result",  "lanes", "positions",
                                           "number",  "sums",  "blocks",
                                           "product", "words"};
   std::ostringstream text;
-  text << kernel.name << "\n";
+  text << kernel.name << ", " << origin << "\n";
   for (const Stage &stage : kernel.stages) {
     text << "  " << stage.func.name() << ": "
          << kinds[static_cast<int>(stage.kind)];
@@ -501,8 +502,10 @@ std::string mlir::attn::halide::describeSchedule(const Kernel &kernel) {
         Func(stage.func).function().schedule().compute_level();
     hl::LoopLevel copy = level;
     copy.lock();
-    if (copy.is_inlined())
+    if (kernel.isResult(stage.func))
       text << ", a result of the kernel";
+    else if (copy.is_inlined())
+      text << ", computed where it is used";
     else if (copy.is_root())
       text << ", computed once";
     else

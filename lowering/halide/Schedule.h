@@ -25,8 +25,17 @@ void scheduleForCpu(Kernel &kernel, const hl::Target &target);
 /// Gives every stage a launch of its own, and every element a thread.
 void scheduleForDevice(Kernel &kernel);
 
-/// The schedules as text, a line for each stage.
-std::string describeSchedule(const Kernel &kernel);
+/// Loads Halide's autoscheduler. Throws an error of Halide's without one.
+void loadAutoscheduler();
+
+/// Lets Halide's autoscheduler, which is loaded, arrange loops for a CPU.
+/// Answers nothing, or why what it found may not be used: the kernel is spoilt
+/// then, and after an error of Halide's. The algorithm has to be one with
+/// AlgorithmOptions::clamped.
+std::string scheduleAutomatically(Kernel &kernel, const hl::Target &target);
+
+/// The schedules as text: a line with `origin`, and one for each stage.
+std::string describeSchedule(const Kernel &kernel, const char *origin);
 
 } // namespace mlir::attn::halide
 

@@ -16,6 +16,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -91,6 +92,15 @@ private:
 
 } // namespace
 
+/// Prints remarks without their places, which are in a file that is no more.
+static void printRemarks(StringRef messages) {
+  constexpr StringLiteral marker = ": remark: ";
+  for (StringRef line : llvm::split(messages, '\n'))
+    if (size_t place = line.find(marker); place != StringRef::npos)
+      llvm::WithColor::remark(llvm::errs(), "attnc")
+          << line.drop_front(place + marker.size()) << "\n";
+}
+
 std::optional<std::string> attn::runHalide(ModuleOp kernels,
                                            const HalideTool &tool,
                                            StringRef emit, std::string &error) {
@@ -105,13 +115,17 @@ std::optional<std::string> attn::runHalide(ModuleOp kernels,
                                       "--cpu",          tool.cpu};
   if (tool.openCl)
     arguments.push_back("--target=opencl");
+  if (tool.autoSchedule)
+    arguments.push_back("--schedule=auto");
   if (tool.portable)
     arguments.push_back("--portable");
   std::optional<StringRef> redirects[] = {StringRef(""), messages.getPath(),
                                           messages.getPath()};
   if (llvm::sys::ExecuteAndWait(tool.path, arguments, std::nullopt,
-                                redirects) == 0)
+                                redirects) == 0) {
+    printRemarks(messages.read());
     return output.read();
+  }
   error = "expected attn-halide to compile the kernels, but got:\n" +
           StringRef(messages.read()).rtrim().str();
   return std::nullopt;

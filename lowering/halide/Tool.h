@@ -27,6 +27,9 @@ struct HalideTool {
   bool portable = false;
   /// Whether a device of OpenCL runs the kernels.
   bool openCl = false;
+  /// Whether Halide's autoscheduler arranges the kernels where it can; where it
+  /// cannot, a remark is printed.
+  bool autoSchedule = false;
 };
 
 /// The path of attn-halide in `folder`. Nothing and a message if it is not

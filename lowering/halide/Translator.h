@@ -48,6 +48,8 @@ private:
   void define(Value value, const Element &element);
   /// Stores a value: a stage of the kind Result.
   Func store(Value value);
+  /// A place among `size` ones that was computed.
+  Expr promisePlace(Expr place, Expr size) const;
   /// How many elements an axis of a value has (outside of regions).
   Expr getAxisSize(Value value, unsigned axis);
 

@@ -41,6 +41,33 @@ static std::optional<hl::Type> getPackedType(StringRef form) {
   return std::nullopt;
 }
 
+/// What an autoscheduler is told of sizes that are known at run time only.
+static constexpr int64_t typicalRows = 8, typicalPositions = 32;
+
+/// Sizes in Halide's order: features, then axes.
+static SmallVector<int64_t> getTypicalSizes(Type type) {
+  SmallVector<int64_t> sizes(llvm::reverse(getFeatures(type)));
+  for (int64_t axis = getNumAxes(type); axis-- > 0;)
+    sizes.push_back(axis == 0 ? typicalRows : typicalPositions);
+  return sizes;
+}
+
+/// The same of a weight that is packed, or of rows in bytes.
+static SmallVector<int64_t> getTypicalSizes(Type type, StringRef form) {
+  ArrayRef<int64_t> features = getFeatures(type);
+  if (form == "quantized") {
+    SmallVector<int64_t> sizes = getTypicalSizes(type);
+    sizes.erase(sizes.begin(), sizes.begin() + features.size());
+    sizes.insert(sizes.begin(), 8 + llvm::product_of(features));
+    return sizes;
+  }
+  int64_t numBlocks = (features[0] + numLanes - 1) / numLanes;
+  int64_t numInputs = llvm::product_of(features.drop_front());
+  if (form == "int8")
+    return {4 * numLanes, 2 + numInputs / 4, numBlocks};
+  return {numLanes, numInputs, numBlocks};
+}
+
 LogicalResult Translator::addArguments() {
   auto getIndex = [&](unsigned number, StringRef name) -> std::optional<int> {
     auto attribute = function.getArgAttrOfType<IntegerAttr>(number, name);
@@ -105,6 +132,19 @@ LogicalResult Translator::addArguments() {
         all.back().dim(1).set_stride(size);
       }
     }
+    auto form = forms.find(argument);
+    SmallVector<int64_t> typical = form != forms.end()
+                                       ? getTypicalSizes(type, form->second)
+                                       : getTypicalSizes(type);
+    if (getIndex(number, slotsAttrName)) {
+      typical.pop_back();
+      typical.back() = typicalRows * typicalPositions;
+    } else if (getIndex(number, positionAttrName)) {
+      typical.insert(typical.end() - 1, typicalPositions);
+    }
+    for (int dimension = 0; dimension < dimensions; ++dimension)
+      all.back().dim(dimension).set_estimate(
+          0, static_cast<int>(typical[dimension]));
     parameters[argument] = all.back();
     kernel.arguments.push_back(all.back());
   }
@@ -118,7 +158,11 @@ LogicalResult Translator::addArguments() {
                                ? 1
                                : getFeatures(argument.getType()).size();
     bool isFlag = getElementTypeOrSelf(argument.getType()).isInteger(1);
-    auto load = [buffer, isFlag](Place place) -> Expr {
+    auto load = [=, this](Place place) -> Expr {
+      // Which features there are is known when the kernel is compiled.
+      if (options.clamped)
+        for (size_t i = numFeatures; i < place.size(); ++i)
+          place[i] = promisePlace(place[i], buffer.dim(i).extent());
       // A value of one number has no place.
       Expr element = buffer(std::move(place));
       return isFlag ? element != hl::cast<uint8_t>(0) : element;
@@ -126,23 +170,29 @@ LogicalResult Translator::addArguments() {
     SmallVector<Expr> sizes;
     if (std::optional<int> slots = getIndex(number, slotsAttrName)) {
       hl::ImageParam slot = all[*slots];
-      elements[argument] = [=](const Place &place) {
+      elements[argument] = [=, this](const Place &place) {
         Place entry(place.begin(), place.begin() + numFeatures);
-        entry.push_back(hl::unsafe_promise_clamped(
-            slot(place[numFeatures], place[numFeatures + 1]), 0,
-            buffer.dim(numFeatures).extent() - 1));
+        Expr key = place[numFeatures], row = place[numFeatures + 1];
+        if (options.clamped) {
+          key = promisePlace(key, slot.dim(0).extent());
+          row = promisePlace(row, slot.dim(1).extent());
+        }
+        entry.push_back(
+            promisePlace(slot(key, row), buffer.dim(numFeatures).extent()));
         return load(entry);
       };
       sizes = {Expr(slot.dim(1).extent()), Expr(slot.dim(0).extent())};
     } else if (std::optional<int> positions =
                    getIndex(number, positionAttrName)) {
       hl::ImageParam position = all[*positions];
-      elements[argument] = [=](const Place &place) {
+      elements[argument] = [=, this](const Place &place) {
         Place entry(place);
+        Expr row = options.clamped
+                       ? promisePlace(place.back(), position.dim(0).extent())
+                       : place.back();
         entry.insert(
             entry.end() - 1,
-            hl::unsafe_promise_clamped(position(place.back()), 0,
-                                       buffer.dim(numFeatures).extent() - 1));
+            promisePlace(position(row), buffer.dim(numFeatures).extent()));
         return load(entry);
       };
       sizes = {Expr(buffer.dim(numFeatures + 1).extent())};
@@ -180,6 +230,11 @@ std::vector<Var> Translator::getAxisVars(Type type) const {
   default:
     return {Var("key"), Var("position"), Var("row")};
   }
+}
+
+Expr Translator::promisePlace(Expr place, Expr size) const {
+  return options.clamped ? hl::clamp(place, 0, size - 1)
+                         : hl::unsafe_promise_clamped(place, 0, size - 1);
 }
 
 std::vector<Var> Translator::getVars(Value value) {
@@ -338,6 +393,11 @@ FailureOr<Kernel> Translator::run() {
               "this operation's");
       kernel.results.push_back(func);
     }
+    hl::Region estimates;
+    for (int64_t size : getTypicalSizes(result.getType()))
+      estimates.emplace_back(0, static_cast<int>(size));
+    if (!estimates.empty())
+      kernel.results.back().set_estimates(estimates);
     // Who calls a kernel may divide it by rows, and a product by its outputs,
     // in blocks of lanes; what else features have is known here.
     ArrayRef<int64_t> features = getFeatures(result.getType());

@@ -66,6 +66,15 @@ static cl::opt<halide::Runs>
                                  "a device of OpenCL")),
            cl::cat(category));
 
+static cl::opt<halide::Scheduler> scheduler(
+    "schedule", cl::desc("who arranges the loops of kernels for the CPU:"),
+    cl::init(halide::Scheduler::Own),
+    cl::values(clEnumValN(halide::Scheduler::Own, "own",
+                          "this compiler (default)"),
+               clEnumValN(halide::Scheduler::Auto, "auto",
+                          "Halide's autoscheduler, where it succeeds")),
+    cl::cat(category));
+
 #if __has_feature(address_sanitizer)
 // Functions that refer to themselves are never given back by Halide.
 extern "C" const char *__lsan_default_suppressions() {
@@ -95,10 +104,16 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return 1;
+  if (scheduler == halide::Scheduler::Auto && target != halide::Runs::Cpu) {
+    llvm::WithColor::error(llvm::errs(), "attn-halide")
+        << "expected --target cpu for --schedule auto\n";
+    return 1;
+  }
   halide::CompileOptions options;
   options.cpu = cpu;
   options.runs = target;
   options.fused = !portable;
+  options.scheduler = scheduler;
   options.emit = emit;
   options.output = output;
   return failed(halide::compileKernels(*module, options));

@@ -169,7 +169,8 @@ Options attnc::parseOptions(int argc, char **argv) {
       1, options.memoryLength);
   parser.addText("schedule", "FILE",
                  "how the loops of kernels are arranged, in MLIR's transform "
-                 "dialect, before what the compiler has for this processor",
+                 "dialect, before what the compiler has for this processor; "
+                 "or, with --kernels halide, auto: by Halide's autoscheduler",
                  options.schedule);
   parser.addOption(
       "numerics", "KIND",
@@ -208,9 +209,16 @@ Options attnc::parseOptions(int argc, char **argv) {
            "kernels and kernel-code");
   if (options.device && options.halide)
     refuse("expected --target cpu or opencl for --kernels halide");
-  if (!options.schedule.empty() && options.halide)
-    refuse("expected --kernels native for --schedule: Halide's kernels have "
-           "schedules of their own");
+  if (options.halide && !options.schedule.empty()) {
+    if (options.schedule != "auto")
+      refuse("expected --schedule auto, or --kernels native for a file of "
+             "schedules, but got '" +
+             llvm::Twine(options.schedule) + "'");
+    if (options.openCl)
+      refuse("expected --target cpu for --schedule auto");
+    options.schedule.clear();
+    options.autoSchedule = true;
+  }
   if (options.output == "-" && !options.explain &&
       mlir::attn::isLibrary(options.emit)) {
     mlir::attn::printError("expected -o FILE for what is not text");

@@ -40,6 +40,8 @@ struct Options {
   int64_t memoryLength = mlir::attn::GraphOptions().memoryLength;
   /// A file of schedules of kernels that come first, or empty.
   std::string schedule;
+  /// Whether Halide's autoscheduler arranges Halide's kernels.
+  bool autoSchedule = false;
   /// What the weights of products are kept as.
   mlir::attn::Precision precision = mlir::attn::Precision::F32;
   /// A file with a `names` block instead of the spec's, or empty.

@@ -107,6 +107,7 @@ int main(int argc, char **argv) {
   compileOptions.device = options.device;
   compileOptions.halide = options.halide;
   compileOptions.openCl = options.openCl;
+  compileOptions.autoSchedule = options.autoSchedule;
   compileOptions.chip = options.chip;
   compileOptions.vocabularies = std::move(tokens);
   compileOptions.compilerPath = llvm::sys::fs::getMainExecutable(

@@ -167,6 +167,7 @@ LogicalResult mlir::attn::compile(ModuleOp module,
     }
     halide.path = *path;
     halide.openCl = options.openCl;
+    halide.autoSchedule = options.autoSchedule;
   }
   std::unique_ptr<::attn::Weights> weights;
   if (!options.weights.empty()) {

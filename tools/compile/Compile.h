@@ -55,6 +55,8 @@ struct CompileOptions {
   bool halide = false;
   /// Whether a device of OpenCL runs these.
   bool openCl = false;
+  /// Whether Halide's autoscheduler arranges these.
+  bool autoSchedule = false;
   /// The chip that PTX is for.
   std::string chip = "sm_80";
   /// A file of schedules of kernels that come before the compiler's, or empty.

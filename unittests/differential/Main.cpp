@@ -47,8 +47,9 @@ static llvm::cl::opt<uint64_t>
          llvm::cl::desc("from one seed to the next"));
 static llvm::cl::list<std::string> engineNames(
     "engines", llvm::cl::CommaSeparated,
-    llvm::cl::desc("of native, halide, halide-library, opencl, vulkan "
-                   "(default: native)"));
+    llvm::cl::desc(
+        "of native, halide, halide-library, halide-auto, opencl, vulkan "
+        "(default: native)"));
 static llvm::cl::opt<Precision> precision(
     "precision", llvm::cl::init(Precision::F32),
     llvm::cl::desc("what weights of products are kept as"),
@@ -116,6 +117,7 @@ static std::optional<Engine> getEngine(StringRef name, std::string &error) {
   options.products.byteDot = getByteDot(*machine);
   options.onDevice = name == "vulkan";
   options.kernels = name == "halide-library" ? KernelMaker::Halide
+                    : name == "halide-auto"  ? KernelMaker::HalideAuto
                     : name == "opencl"       ? KernelMaker::OpenCl
                                              : KernelMaker::Own;
   if (name == "native" || options.onDevice ||

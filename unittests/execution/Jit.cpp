@@ -100,13 +100,15 @@ KernelMaker mlir::attn::getTestedKernels() {
     return KernelMaker::Own;
   if (name == StringRef("halide"))
     return KernelMaker::Halide;
+  if (name == StringRef("halide-auto"))
+    return KernelMaker::HalideAuto;
   if (name == StringRef("opencl"))
     return KernelMaker::OpenCl;
-  llvm::report_fatal_error(
-      ("expected halide or opencl in ATTN_TEST_KERNELS, but got '" +
-       StringRef(name) + "'")
-          .str()
-          .c_str());
+  llvm::report_fatal_error(("expected halide, halide-auto or opencl in "
+                            "ATTN_TEST_KERNELS, but got '" +
+                            StringRef(name) + "'")
+                               .str()
+                               .c_str());
 }
 
 std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
@@ -155,6 +157,7 @@ std::unique_ptr<Jit> Jit::compile(ModuleOp module, std::string &error,
       return nullptr;
     tool.path = *path;
     tool.openCl = onOpenCl;
+    tool.autoSchedule = jitOptions.kernels == KernelMaker::HalideAuto;
     for (auto kernel : made.getOps<func::FuncOp>())
       kernelNames.push_back(kernel.getSymName().str());
     object = runHalide(made, tool, "obj", error);

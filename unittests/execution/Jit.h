@@ -24,12 +24,14 @@ namespace mlir::attn {
 
 /// Who makes the kernels that are run.
 enum class KernelMaker {
-  Own,    ///< This compiler.
-  Halide, ///< Halide, as a library has them with `attnc --kernels halide`.
-  OpenCl  ///< The same, for a device of OpenCL.
+  Own,        ///< This compiler.
+  Halide,     ///< Halide, as a library has them with `attnc --kernels halide`.
+  HalideAuto, ///< The same, as Halide's autoscheduler arranges them.
+  OpenCl      ///< Halide, for a device of OpenCL.
 };
 
-/// What ATTN_TEST_KERNELS says: halide, opencl, or nothing for our own.
+/// What ATTN_TEST_KERNELS says: halide, halide-auto, opencl, or nothing for our
+/// own.
 KernelMaker getTestedKernels();
 
 /// How a test compiles code.

@@ -39,6 +39,8 @@ static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module,
     return nullptr;
   HalideTool tool;
   tool.path = *path;
+  const char *kernels = std::getenv("ATTN_TEST_KERNELS");
+  tool.autoSchedule = kernels && StringRef(kernels) == "halide-auto";
   std::optional<std::string> object = runHalide(module, tool, "obj", error);
   if (!object)
     return nullptr;
