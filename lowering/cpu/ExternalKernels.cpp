@@ -460,33 +460,30 @@ Emitter::prepareExternalRanking(Value numRows) {
          allFirst = allocateBuffer(MemRefType::get({any}, i32), shares);
   return [=, this](const Ranking &own, const RankedChunk &chunk) {
     ImplicitLocOpBuilder &b = builder;
-    auto view = [&](Buffer buffer, ArrayRef<OpFoldResult> sizes) -> Value {
-      SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+    // The share's part of a buffer.
+    auto view = [&](Buffer buffer, ArrayRef<Value> sizes) -> Value {
+      SmallVector<OpFoldResult> strides(sizes.size());
+      SmallVector<int64_t> shape(sizes.size(), any), known(shape);
       Value size = constant(1);
-      SmallVector<int64_t> shape(sizes.size(), any), fixed(shape);
       for (size_t i = sizes.size(); i-- > 0;) {
-        if (i + 1 < sizes.size())
-          strides[i] = size;
-        else
-          fixed[i] = 1;
-        size = arith::MulIOp::create(
-            b, size, getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[i]));
+        strides[i] = size;
+        size = arith::MulIOp::create(b, size, sizes[i]);
+      }
+      if (!sizes.empty()) {
+        strides.back() = b.getIndexAttr(1);
+        known.back() = 1;
       }
       OpFoldResult offset =
           arith::MulIOp::create(b, chunk.share, size).getResult();
-      SmallVector<OpFoldResult> all;
-      for (OpFoldResult extent : sizes)
-        all.push_back(getValueOrCreateConstantIndexOp(b, b.getLoc(), extent));
       return memref::ReinterpretCastOp::create(
           b,
           MemRefType::get(shape, getElementTypeOrSelf(buffer),
-                          StridedLayoutAttr::get(b.getContext(), any, fixed)),
-          buffer, offset, all, strides);
+                          StridedLayoutAttr::get(b.getContext(), any, known)),
+          buffer, offset, getAsOpFoldResult(sizes), strides);
     };
-    OpFoldResult count = own.count, height = numRows;
-    Value newTokens = view(allTokens, {height, count}),
-          newBest = view(allBest, {height, count}),
-          newSums = view(allSums, {height, b.getIndexAttr(2)}),
+    Value newTokens = view(allTokens, {numRows, own.count}),
+          newBest = view(allBest, {numRows, own.count}),
+          newSums = view(allSums, {numRows, constant(2)}),
           first = view(allFirst, {});
     memref::StoreOp::create(
         b, arith::IndexCastOp::create(b, i32, chunk.firstToken), first,
