@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 std::string attn::findOpenClDevice() {
-  // By the name by which Halide's runtime opens it. It stays open.
-  void *library = dlopen("libOpenCL.so", RTLD_NOW | RTLD_LOCAL);
+  // As Halide's runtime opens it. It stays open.
+  void *library = halide_load_library("libOpenCL.so");
   if (!library)
     return dlerror();
   // clGetPlatformIDs(room, platforms, count).
