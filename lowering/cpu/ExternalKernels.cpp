@@ -460,31 +460,21 @@ Emitter::prepareExternalRanking(Value numRows) {
          allFirst = allocateBuffer(MemRefType::get({any}, i32), shares);
   return [=, this](const Ranking &own, const RankedChunk &chunk) {
     ImplicitLocOpBuilder &b = builder;
-    // The share's part of a buffer.
-    auto view = [&](Buffer buffer, ArrayRef<Value> sizes) -> Value {
-      SmallVector<OpFoldResult> strides(sizes.size());
-      SmallVector<int64_t> shape(sizes.size(), any), known(shape);
-      Value size = constant(1);
-      for (size_t i = sizes.size(); i-- > 0;) {
-        strides[i] = size;
-        size = arith::MulIOp::create(b, size, sizes[i]);
-      }
-      if (!sizes.empty()) {
-        strides.back() = b.getIndexAttr(1);
-        known.back() = 1;
-      }
-      OpFoldResult offset =
-          arith::MulIOp::create(b, chunk.share, size).getResult();
-      return memref::ReinterpretCastOp::create(
-          b,
-          MemRefType::get(shape, getElementTypeOrSelf(buffer),
-                          StridedLayoutAttr::get(b.getContext(), any, known)),
-          buffer, offset, getAsOpFoldResult(sizes), strides);
+    auto view = [&](Buffer buffer, Value width) {
+      Value size = arith::MulIOp::create(b, numRows, width);
+      return viewResults(buffer, numRows,
+                         arith::MulIOp::create(b, chunk.share, size), width,
+                         width);
     };
-    Value newTokens = view(allTokens, {numRows, own.count}),
-          newBest = view(allBest, {numRows, own.count}),
-          newSums = view(allSums, {numRows, constant(2)}),
-          first = view(allFirst, {});
+    Value newTokens = view(allTokens, own.count),
+          newBest = view(allBest, own.count),
+          newSums = view(allSums, constant(2)),
+          first = memref::ReinterpretCastOp::create(
+              b,
+              MemRefType::get({}, i32,
+                              StridedLayoutAttr::get(b.getContext(), any, {})),
+              allFirst, OpFoldResult(chunk.share), ArrayRef<OpFoldResult>(),
+              ArrayRef<OpFoldResult>());
     memref::StoreOp::create(
         b, arith::IndexCastOp::create(b, i32, chunk.firstToken), first,
         ValueRange{});

@@ -325,19 +325,10 @@ void Emitter::emitOutputLayer(
       Value size = arith::MulIOp::create(b, numRows, count);
       Value place = arith::SubIOp::create(b, share, one);
       place = arith::SelectOp::create(b, isFirst, zero, place);
-      auto view = [&](Buffer buffer, Value offset) -> Value {
-        return memref::ReinterpretCastOp::create(
-            b,
-            MemRefType::get(
-                {any, any}, getElementTypeOrSelf(buffer),
-                StridedLayoutAttr::get(b.getContext(), any, {any, 1})),
-            buffer, OpFoldResult(offset),
-            ArrayRef<OpFoldResult>{numRows, count},
-            ArrayRef<OpFoldResult>{count, b.getIndexAttr(1)});
-      };
+      Value offset = arith::MulIOp::create(b, place, size);
       return arith::SelectOp::create(
-          b, isFirst, view(first, zero),
-          view(rest, arith::MulIOp::create(b, place, size)));
+          b, isFirst, viewResults(first, numRows, zero, count, count),
+          viewResults(rest, numRows, offset, count, count));
     };
     own.best = choose(ranking->best, bestOfOthers);
     own.tokens = choose(ranking->tokens, tokensOfOthers);

@@ -73,6 +73,8 @@ struct Kernel {
   std::vector<Func> results;
   /// In the order in which they depend on each other; results included.
   std::vector<Stage> stages;
+  /// The first of the stages at the end that only store a result.
+  size_t firstFinal = 0;
 
   bool isResult(const Func &func) const {
     return std::any_of(results.begin(), results.end(), [&](const Func &result) {

@@ -22,19 +22,24 @@ static Place concat(Place first, const std::vector<Var> &rest) {
   return first;
 }
 
+Expr Translator::combineTree(std::vector<Expr> lanes,
+                             const std::function<Expr(Expr, Expr)> &combine) {
+  // Lane i meets lane i + width / 2.
+  for (int width = numLanes / 2; width >= 1; width /= 2)
+    for (int i = 0; i < width; ++i)
+      lanes[i] = combine(lanes[i], lanes[i + width]);
+  return lanes[0];
+}
+
 Expr Translator::combineLanes(const Func &lanes, const Place &outer,
                               const std::function<Expr(Expr, Expr)> &combine) {
-  // The fixed tree: lane i meets lane i + width / 2.
   std::vector<Expr> sums;
   for (int i = 0; i < numLanes; ++i) {
     Place place = {i};
     place.insert(place.end(), outer.begin(), outer.end());
     sums.push_back(lanes(place));
   }
-  for (int width = numLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i)
-      sums[i] = combine(sums[i], sums[i + width]);
-  return sums[0];
+  return combineTree(std::move(sums), combine);
 }
 
 Func Translator::reduce(StringRef name, const std::vector<Var> &outer,

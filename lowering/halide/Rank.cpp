@@ -82,10 +82,7 @@ void Translator::translate(RankOp op) {
     numbers.push_back(
         hl::select(index < size && logit(index) > none, logit(index), none));
   }
-  for (int width = numLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i)
-      numbers[i] = larger(numbers[i], numbers[i + width]);
-  candidate(block, row) = numbers[0];
+  candidate(block, row) = combineTree(std::move(numbers), larger);
   stage = addStage(candidate, Stage::Kind::Number, 1, 1);
 
   // From the last rank to the first, each takes what is better than its own:

@@ -67,18 +67,15 @@ void CpuScheduler::run() {
     size_t begin, end, numResults;
   };
   std::vector<Group> groups;
-  size_t begin = 0, numFinal = kernel.results.size();
-  // What is made in place is a group, too, and no result shares its loops.
-  if (!kernel.stages.back().loops.empty())
-    numFinal = 1;
-  size_t firstFinal = kernel.stages.size() - numFinal;
-  for (size_t i = 0; i < firstFinal; ++i)
+  size_t begin = 0, numFinal = kernel.stages.size() - kernel.firstFinal;
+  for (size_t i = 0; i < kernel.firstFinal; ++i)
     if (kernel.stages[i].kind == Stage::Kind::Result) {
       kernel.stages[i].func.compute_root();
       groups.push_back({begin, i + 1, 1});
       begin = i + 1;
     }
-  groups.push_back({begin, kernel.stages.size(), numFinal});
+  if (numFinal > 0)
+    groups.push_back({begin, kernel.stages.size(), numFinal});
   for (const Group &group : groups)
     findShared(group.begin, group.end, group.numResults);
   for (const Group &group : groups)

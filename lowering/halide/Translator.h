@@ -77,6 +77,9 @@ private:
   // Reductions over features, products, sequences (Features.cpp, Product.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// What `numLanes` elements come to in the fixed tree (R21).
+  static Expr combineTree(std::vector<Expr> lanes,
+                          const std::function<Expr(Expr, Expr)> &combine);
   /// What the lanes of a reduction come to, at the place `outer`.
   static Expr combineLanes(const Func &lanes, const Place &outer,
                            const std::function<Expr(Expr, Expr)> &combine);

@@ -373,6 +373,7 @@ FailureOr<Kernel> Translator::run() {
   if (failed(addArguments()) || failed(translate(function.front())))
     return failure();
   // Results are stages of their own: what is computed is what is stored.
+  kernel.firstFinal = kernel.stages.size();
   OperandRange returned = function.front().getTerminator()->getOperands();
   for (auto [number, result] : llvm::enumerate(returned)) {
     auto made = results.find(result);

@@ -9,6 +9,7 @@
 
 #include "lowering/cpu/Pipeline.h"
 #include "lowering/halide/Tool.h"
+#include "unittests/execution/Jit.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -39,8 +40,7 @@ static std::unique_ptr<llvm::orc::LLJIT> load(ModuleOp module,
     return nullptr;
   HalideTool tool;
   tool.path = *path;
-  const char *kernels = std::getenv("ATTN_TEST_KERNELS");
-  tool.autoSchedule = kernels && StringRef(kernels) == "halide-auto";
+  tool.autoSchedule = getTestedKernels() == KernelMaker::HalideAuto;
   std::optional<std::string> object = runHalide(module, tool, "obj", error);
   if (!object)
     return nullptr;
