@@ -527,18 +527,20 @@ TEST(Read, ResultsBesideProducts) {
   expectNear(results[3], {120, 360, quietNaN, quietNaN, 0, 0});
 }
 
+/// What a query reads of 10 and 20, of which it scores 0 and 1.
+double readDirectly(const ReadText &text) {
+  return Module(text.fused())
+      .evaluate({Tensor::floats({1}, 0.0), Tensor::floats({1, 2}, {0, 1}),
+                 Tensor::floats({1, 2}, {10, 20}), Tensor::integers({1}, 2)})[0]
+      .data[0];
+}
+
 /// Neither where the query alone decides that there is nothing.
 TEST(Read, R3NothingIsReadWhateverThereIs) {
   ReadText text = direct();
   text.interval = "%0 = arith.constant 0 : i32\n%1 = arith.constant -4 : i32\n"
                   "attn.yield %0, %1 : i32, i32";
-  EXPECT_EQ(
-      Module(text.fused())
-          .evaluate({Tensor::floats({1}, 0.0), Tensor::floats({1, 2}, {0, 1}),
-                     Tensor::floats({1, 2}, {10, 20}),
-                     Tensor::integers({1}, 2)})[0]
-          .data[0],
-      0.0);
+  EXPECT_EQ(readDirectly(text), 0.0);
   text.interval.clear();
   text.mask = "%0 = arith.cmpi slt, %j, %i : i32\nattn.yield %0 : i1";
   EXPECT_EQ(readScores(text, {0, 1}, {10, 20}, 2).context.data[0], 0.0);
@@ -552,14 +554,7 @@ TEST(Read, R3NothingIsReadByAnyNormalizer) {
                   "attn.yield %0, %1 : i32, i32";
   for (const char *normalizer : {"softmax", "hardmax", "sparsemax"}) {
     text.normalizer = normalizer;
-    EXPECT_EQ(
-        Module(text.fused())
-            .evaluate({Tensor::floats({1}, 0.0), Tensor::floats({1, 2}, {0, 1}),
-                       Tensor::floats({1, 2}, {10, 20}),
-                       Tensor::integers({1}, 2)})[0]
-            .data[0],
-        0.0)
-        << normalizer;
+    EXPECT_EQ(readDirectly(text), 0.0) << normalizer;
   }
 }
 
