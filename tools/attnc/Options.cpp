@@ -209,15 +209,18 @@ Options attnc::parseOptions(int argc, char **argv) {
            "kernels and kernel-code");
   if (options.device && options.halide)
     refuse("expected --target cpu or opencl for --kernels halide");
-  if (options.halide && !options.schedule.empty()) {
-    if (options.schedule != "auto")
-      refuse("expected --schedule auto, or --kernels native for a file of "
-             "schedules, but got '" +
-             llvm::Twine(options.schedule) + "'");
+  if (options.schedule == "auto") {
+    if (!options.halide)
+      refuse("expected --kernels halide for --schedule auto; a file of that "
+             "name is ./auto");
     if (options.openCl)
       refuse("expected --target cpu for --schedule auto");
     options.schedule.clear();
     options.autoSchedule = true;
+  } else if (options.halide && !options.schedule.empty()) {
+    refuse("expected --schedule auto, or --kernels native for a file of "
+           "schedules, but got '" +
+           llvm::Twine(options.schedule) + "'");
   }
   if (options.output == "-" && !options.explain &&
       mlir::attn::isLibrary(options.emit)) {
